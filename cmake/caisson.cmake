@@ -1,0 +1,48 @@
+# Helpers for the modules of src/: one library per folder, tests beside the code they test.
+#
+#   caisson_library(NAME base SRCS ... DEPS ...)      -> caisson_base
+#   caisson_test(NAME base_test SRCS ... DEPS ... LABEL unit|root)
+
+find_package(Threads REQUIRED)
+find_package(Boost 1.81 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(GTest REQUIRED)
+
+add_library(caisson_flags INTERFACE)
+target_include_directories(caisson_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_compile_options(caisson_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wno-missing-field-initializers -Werror
+  -fno-omit-frame-pointer -Xclang -fno-pch-timestamp)
+target_compile_definitions(caisson_flags INTERFACE
+  _GNU_SOURCE
+  CAISSON_VERSION="${PROJECT_VERSION}"
+  # Boost's heavy parts are compiled once (src/base/boost.cc); mixing modes would break the ODR.
+  BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
+  BOOST_ASIO_NO_DEPRECATED)
+target_link_options(caisson_flags INTERFACE -fuse-ld=lld-19)
+target_link_libraries(caisson_flags INTERFACE fmt::fmt-header-only Threads::Threads)
+if(CAISSON_SANITIZE)
+  target_compile_options(caisson_flags INTERFACE -fsanitize=${CAISSON_SANITIZE})
+  target_link_options(caisson_flags INTERFACE -fsanitize=${CAISSON_SANITIZE})
+endif()
+
+function(caisson_library)
+  cmake_parse_arguments(A "" "NAME" "SRCS;DEPS" ${ARGN})
+  add_library(caisson_${A_NAME} STATIC ${A_SRCS})
+  target_link_libraries(caisson_${A_NAME} PUBLIC caisson_flags ${A_DEPS})
+  if(NOT A_NAME STREQUAL "base")
+    target_precompile_headers(caisson_${A_NAME} REUSE_FROM caisson_base)
+  endif()
+endfunction()
+
+# A gtest binary. LABEL unit: needs nothing. LABEL root: needs root and the kernel's namespaces.
+function(caisson_test)
+  cmake_parse_arguments(A "" "NAME;LABEL" "SRCS;DEPS" ${ARGN})
+  add_executable(${A_NAME} ${A_SRCS})
+  target_link_libraries(${A_NAME} PRIVATE ${A_DEPS} caisson_flags GTest::gmock GTest::gtest_main)
+  set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${A_NAME} COMMAND ${A_NAME})
+  set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABEL}")
+endfunction()

@@ -1,0 +1,81 @@
+// The settings of `caisson serve`: every limit with its default. Sources, later ones win:
+// defaults < --config caisson.toml < CAISSON_* environment < command line.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace caisson {
+
+struct Config {
+  // ---- where ---------------------------------------------------------------
+  std::string listen = "127.0.0.1:8000";     // HOST:PORT; port 0 takes a free one
+  std::string data_dir = ".caisson";         // database, keys, disks of sandboxes
+  std::string database_url;                  // default sqlite:///<data_dir>/caisson.db
+  std::string template_dir;                  // default <data_dir>/templates
+  std::string domain = "caisson.localhost";  // previews at PORT-ID.DOMAIN[:port]
+  std::string user = "nobody";  // the HTTP server runs as this user, without capabilities
+
+  // ---- TLS: "off", "auto" (a local CA made once in <data_dir>/tls), or "files" --------------
+  std::string tls = "off";
+  std::string tls_cert_file;
+  std::string tls_key_file;
+
+  // ---- logging ---------------------------------------------------------------
+  std::string log_level = "info";   // debug, info, warn, error
+  std::string log_format = "auto";  // json, text, auto = text on a terminal
+
+  // ---- HTTP limits -------------------------------------------------------------
+  int64_t http_max_connections = 10'000;
+  int64_t http_max_header_bytes = 64 << 10;
+  int64_t http_max_body_bytes = 4 << 20;    // of control-plane requests; file bodies have no cap
+  int64_t http_header_timeout_ms = 20'000;  // from the first byte to the end of the header
+  int64_t http_idle_timeout_ms = 620'000;   // keep-alive without a request
+  int64_t http_body_stall_timeout_ms = 60'000;  // a body that stops coming or going
+  int64_t shutdown_grace_ms = 5'000;            // for requests in flight when stopping
+
+  // ---- sandboxes: 0 = unlimited ---------------------------------------------------
+  int64_t max_sandboxes = 1000;           // running at once on this server
+  int64_t max_sandboxes_per_key = 0;      // running at once per API key
+  int64_t default_timeout_s = 300;        // POST /v2/sandboxes without a timeout
+  int64_t max_timeout_s = 86'400;         // longest life of one run
+  int64_t max_metadata_bytes = 64 << 10;  // metadata, and likewise envVars, of one sandbox
+  int64_t create_timeout_ms = 30'000;
+  int64_t envd_timeout_ms = 10'000;  // envd does not answer for so long: reported as stopped
+  int64_t metrics_interval_ms = 5'000;
+  int64_t metrics_history = 720;  // samples kept per sandbox
+
+  // ---- one sandbox, when its template does not say otherwise -------------------------
+  int64_t sandbox_cpus = 2;
+  int64_t sandbox_memory_mb = 1024;
+  int64_t sandbox_disk_mb = 10'240;
+  int64_t sandbox_pids = 4096;
+
+  // ---- engine ---------------------------------------------------------------------
+  int64_t launchers = 0;         // processes that build sandboxes; 0 = one per CPU, at most 8
+  std::string network = "auto";  // "auto" = veth + nftables where possible, "none"
+  std::string network_cidr = "198.18.0.0/15";
+  std::string dns;                // resolver for sandboxes; default: the host's first nameserver
+  int64_t uid_base = 0x10000000;  // first host uid; each sandbox takes the next 65536
+  int64_t max_slots = 16'000;     // uid ranges and addresses to take from
+  bool nesting = false;           // user namespaces and mounts inside sandboxes (weaker)
+  std::string engine_fail_at;     // for tests: the name of a creation step that shall fail
+};
+
+// Reads a TOML file: each key is a field of Config, with the same name. Unknown keys and wrong
+// types are errors that name the line.
+Status LoadConfigFile(Config& config, const std::string& path);
+// Sets one field by name, as the environment (CAISSON_DATA_DIR) and `--set key=value` do.
+// Sizes and durations are plain integers in the unit of the field's name.
+Status SetConfigField(Config& config, std::string_view name, std::string_view value);
+// Applies every CAISSON_<FIELD> variable. Unknown CAISSON_ variables are ignored.
+Status ApplyEnvironment(Config& config, const std::map<std::string, std::string>& environment);
+// Fills the derived defaults and checks ranges; call once after all sources.
+Status FinishConfig(Config& config);
+
+}  // namespace caisson

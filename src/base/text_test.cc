@@ -1,0 +1,36 @@
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+
+namespace caisson {
+namespace {
+
+TEST(Text, SplitKeepsEmptyParts) {
+  EXPECT_EQ(Split("a,,b", ','), (std::vector<std::string_view>{"a", "", "b"}));
+  EXPECT_EQ(Split("", ','), (std::vector<std::string_view>{""}));
+}
+
+TEST(Text, TrimAndCase) {
+  EXPECT_EQ(Trim(" \ta b\r\n"), "a b");
+  EXPECT_TRUE(EqualsIgnoreCase("Content-TYPE", "content-type"));
+  EXPECT_FALSE(EqualsIgnoreCase("a", "ab"));
+}
+
+TEST(Text, NumbersAreWhole) {
+  EXPECT_EQ(ParseInt<int>("42"), 42);
+  EXPECT_FALSE(ParseInt<int>("42x"));
+  EXPECT_FALSE(ParseInt<int>(""));
+  EXPECT_FALSE(ParseInt<int>("99999999999"));
+}
+
+TEST(Text, DurationsAndSizes) {
+  EXPECT_EQ(ParseDurationMs("5m"), 300'000);
+  EXPECT_EQ(ParseDurationMs("250ms"), 250);
+  EXPECT_EQ(ParseDurationMs("7"), 7000);
+  EXPECT_FALSE(ParseDurationMs("-1s"));
+  EXPECT_EQ(ParseSize("10G"), int64_t{10} << 30);
+  EXPECT_FALSE(ParseSize("9999999999G"));
+}
+
+}  // namespace
+}  // namespace caisson
