@@ -1,0 +1,101 @@
+// The HTTP/1.1 server: keep-alive, chunked bodies both ways, streaming, limits, slow-client
+// defence, graceful stop. One loop thread; a handler is a coroutine on it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/async.h"
+#include "http/message.h"
+#include "http/stream.h"
+
+namespace caisson::http {
+
+struct ServerOptions {
+  size_t max_connections = 10'000;                       // more are closed at accept
+  size_t max_header_bytes = 64 << 10;                    // 431 above
+  std::chrono::milliseconds header_timeout{20'000};      // first byte to end of header; 408, close
+  std::chrono::milliseconds idle_timeout{620'000};       // keep-alive without a request
+  std::chrono::milliseconds body_stall_timeout{60'000};  // no progress reading or writing a body
+};
+
+// One request and its answer. Valid until the handler returns. The handler must answer exactly
+// once: Send(), or StartStream() + Write()* + FinishStream(), or Upgrade(). If it returns without
+// an answer, or throws, the server answers 500 (or cuts the connection if the answer had begun).
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  const RequestHead& request() const { return head_; }
+  // Unique per request; also sent back as X-Request-Id and usable in logs.
+  const std::string& request_id() const { return request_id_; }
+  virtual std::string PeerAddress() const = 0;
+  virtual bool IsTls() const = 0;
+  virtual asio::any_io_executor executor() const = 0;
+
+  // ---- request body ----------------------------------------------------------
+  // Content-Length if the client sent one.
+  virtual std::optional<uint64_t> ContentLength() const = 0;
+  virtual bool HasBody() const = 0;
+  // The next bytes; 0 at the end. Answers `Expect: 100-continue` on the first read.
+  virtual Task<Result<size_t>> Read(std::span<char> buffer) = 0;
+  // The whole body; kOutOfRange (the server maps it to 413) above `max_bytes`.
+  Task<Result<std::string>> ReadAll(size_t max_bytes);
+
+  // ---- answer ------------------------------------------------------------------
+  virtual Task<Status> Send(Response response) = 0;
+  // Begins a streamed answer: with `content_length` exactly that many bytes follow, else chunked
+  // (until close for HTTP/1.0). Nothing is buffered: every Write is on the wire when it returns.
+  virtual Task<Status> StartStream(ResponseHead head, std::optional<uint64_t> content_length) = 0;
+  virtual Task<Status> Write(std::string_view data) = 0;
+  virtual Task<Status> FinishStream() = 0;
+  // Sends `size` bytes of an open file from `offset` inside a stream with content_length
+  // (sendfile(2) on plain sockets).
+  virtual Task<Status> SendFile(int fd, uint64_t offset, uint64_t size) = 0;
+  // Ends the connection abnormally (RST): the client must notice that the answer is not complete.
+  virtual void Abort() = 0;
+  // Waits until the client is gone (EOF or error while no request byte is expected). For handlers
+  // that stream rarely: co_await (Work() || exchange.ClientGone()).
+  virtual Task<void> ClientGone() = 0;
+  // Takes the connection over, for WebSockets and other upgrades: the caller writes the 101 answer
+  // itself. `buffered` receives bytes that were already read past the header.
+  virtual Result<std::unique_ptr<Stream>> Upgrade(std::string& buffered) = 0;
+  // True once any answer has begun.
+  virtual bool answered() const = 0;
+
+ protected:
+  RequestHead head_;
+  std::string request_id_;
+};
+
+using Handler = std::function<Task<void>(Exchange&)>;
+
+// How a plain socket becomes a stream; TLS is a different one (http/tls.h). Runs per connection.
+using StreamFactory =
+    std::function<Task<Result<std::unique_ptr<Stream>>>(asio::any_io_executor, UniqueFd socket)>;
+
+class Server {
+ public:
+  // `handler` is called for every request, whatever its target.
+  Server(asio::any_io_executor executor, ServerOptions options, Handler handler,
+         StreamFactory factory = {});
+  ~Server();
+
+  // Binds and starts to accept. "127.0.0.1:8000", "[::1]:8000"; port 0 takes a free one.
+  Status Listen(const std::string& address);
+  // Starts to accept on a listening socket made elsewhere (a privileged parent, a test).
+  Status Adopt(UniqueFd listening_socket);
+  uint16_t port() const;
+  size_t connections() const;
+  // Stops accepting, ends idle connections, gives running handlers `grace`, then cancels them.
+  Task<void> Stop(std::chrono::milliseconds grace);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace caisson::http

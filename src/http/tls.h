@@ -1,0 +1,24 @@
+// TLS for the server side: certificate files, or a local authority made once.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "http/server.h"
+
+namespace caisson::http {
+
+// A factory for Server from PEM files. Fails with a sentence that names the file.
+Result<StreamFactory> TlsFromFiles(const std::string& cert_file, const std::string& key_file,
+                                   std::chrono::milliseconds handshake_timeout);
+
+struct LocalAuthority {
+  std::string ca_file;    // what a client has to trust
+  std::string cert_file;  // for `domain`, *.`domain`, api.`domain`, localhost, 127.0.0.1, ::1
+  std::string key_file;
+};
+// Makes (once) or reuses a CA and a server certificate in `dir`; keys have mode 0600. Renews the
+// server certificate when it does not fit `domain` or ends within 30 days.
+Result<LocalAuthority> EnsureLocalAuthority(const std::string& dir, const std::string& domain);
+
+}  // namespace caisson::http

@@ -1,0 +1,37 @@
+// Templates on disk: <template_dir>/<name>/template.json and <name>/rootfs.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace caisson::sandbox {
+
+struct Template {
+  std::string id;
+  std::vector<std::string> aliases;
+  std::string root_dir;  // absolute; read-only for sandboxes
+  int64_t cpus = 0;      // 0: the server's default
+  int64_t memory_mb = 0;
+  int64_t disk_mb = 0;
+  std::string user = "user";
+  std::string workdir;  // "" = the user's home
+  std::map<std::string, std::string> env;
+};
+
+class TemplateCatalog {
+ public:
+  // Reads every template of `dir`. A broken one is an error that names its file.
+  static Result<TemplateCatalog> Load(const std::string& dir);
+  // By id or alias; ":default" is the same as no tag.
+  const Template* Find(std::string_view name) const;
+  const std::vector<Template>& all() const { return templates_; }
+
+ private:
+  std::vector<Template> templates_;
+};
+
+}  // namespace caisson::sandbox
