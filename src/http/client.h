@@ -29,8 +29,10 @@ class ClientConnection {
                                                                  ClientOptions options = {});
 
   // Writes a request head. Framing is decided here: `content_length` 0 = no body, a number =
-  // exactly so many bytes, nullopt = chunked. Framing headers in `head` are replaced.
-  Task<Status> SendHead(RequestHead head, std::optional<uint64_t> content_length);
+  // exactly so many bytes, nullopt = chunked. Framing headers in `head` are replaced. `first` are
+  // bytes of the body that travel in the same segment.
+  Task<Status> SendHead(RequestHead head, std::optional<uint64_t> content_length,
+                        std::string_view first = {});
   Task<Status> WriteBody(std::string_view data);
   Task<Status> FinishBody();
   // Reads the response head; 1xx answers except 101 are skipped.

@@ -37,7 +37,7 @@ class MessageStream {
  private:
   friend Task<void> ServeStream(
       Exchange&, const std::function<Task<Status>(MessageStream&, boost::json::object)>&, size_t);
-  Task<Status> Start();
+  Task<Status> Start(std::string_view first);
   Exchange& exchange_;
   bool started_ = false;
 };

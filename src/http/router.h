@@ -26,7 +26,8 @@ class Router {
     std::string pattern;               // for metrics; "" if none
     std::vector<std::string> allowed;  // methods of the path, when only the method did not match
   };
-  // Literal segments win over parameters. A trailing slash is ignored.
+  // Literal segments win over parameters. A trailing slash is ignored. HEAD finds the GET route
+  // when it has none of its own. The handler belongs to the router.
   Match Find(std::string_view method, std::string_view path) const;
 
  private:

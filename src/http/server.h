@@ -15,11 +15,14 @@
 namespace caisson::http {
 
 struct ServerOptions {
-  size_t max_connections = 10'000;                       // more are closed at accept
-  size_t max_header_bytes = 64 << 10;                    // 431 above
-  std::chrono::milliseconds header_timeout{20'000};      // first byte to end of header; 408, close
+  size_t max_connections = 10'000;     // more are closed at accept
+  size_t max_header_bytes = 64 << 10;  // 431 above
+  // First byte to the end of the header: 408, close. A new connection may be silent for as long.
+  std::chrono::milliseconds header_timeout{20'000};
   std::chrono::milliseconds idle_timeout{620'000};       // keep-alive without a request
   std::chrono::milliseconds body_stall_timeout{60'000};  // no progress reading or writing a body
+  // How long to read on what a refused client still sends, so that it sees the answer.
+  std::chrono::milliseconds linger_timeout{2'000};
 };
 
 // One request and its answer. Valid until the handler returns. The handler must answer exactly
@@ -32,7 +35,7 @@ class Exchange {
   const RequestHead& request() const { return head_; }
   // Unique per request; also sent back as X-Request-Id and usable in logs.
   const std::string& request_id() const { return request_id_; }
-  virtual std::string PeerAddress() const = 0;
+  virtual std::string PeerAddress() const = 0;  // without the port
   virtual bool IsTls() const = 0;
   virtual asio::any_io_executor executor() const = 0;
 
@@ -42,16 +45,19 @@ class Exchange {
   virtual bool HasBody() const = 0;
   // The next bytes; 0 at the end. Answers `Expect: 100-continue` on the first read.
   virtual Task<Result<size_t>> Read(std::span<char> buffer) = 0;
-  // The whole body; kOutOfRange (the server maps it to 413) above `max_bytes`.
+  // The whole body; kOutOfRange above `max_bytes` (a handler that returns then without an answer
+  // lets the server answer 413; a broken body 400).
   Task<Result<std::string>> ReadAll(size_t max_bytes);
 
   // ---- answer ------------------------------------------------------------------
   virtual Task<Status> Send(Response response) = 0;
   // Begins a streamed answer: with `content_length` exactly that many bytes follow, else chunked
   // (until close for HTTP/1.0). Nothing is buffered: every Write is on the wire when it returns.
-  virtual Task<Status> StartStream(ResponseHead head, std::optional<uint64_t> content_length) = 0;
+  // `first` and `last` are body bytes that travel in the same segment as the head and the end.
+  virtual Task<Status> StartStream(ResponseHead head, std::optional<uint64_t> content_length,
+                                   std::string_view first = {}) = 0;
   virtual Task<Status> Write(std::string_view data) = 0;
-  virtual Task<Status> FinishStream() = 0;
+  virtual Task<Status> FinishStream(std::string_view last = {}) = 0;
   // Sends `size` bytes of an open file from `offset` inside a stream with content_length
   // (sendfile(2) on plain sockets).
   virtual Task<Status> SendFile(int fd, uint64_t offset, uint64_t size) = 0;
@@ -65,10 +71,15 @@ class Exchange {
   virtual Result<std::unique_ptr<Stream>> Upgrade(std::string& buffered) = 0;
   // True once any answer has begun.
   virtual bool answered() const = 0;
+  // The status of the answer; 0 until it begins, and for an upgrade.
+  unsigned status() const { return status_; }
 
  protected:
   RequestHead head_;
   std::string request_id_;
+  unsigned status_ = 0;
+  // What the server answers if the handler does not.
+  unsigned fallback_status_ = 500;
 };
 
 using Handler = std::function<Task<void>(Exchange&)>;
@@ -95,7 +106,7 @@ class Server {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;  // shared with the connections, which may end after the server
 };
 
 }  // namespace caisson::http
