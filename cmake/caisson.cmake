@@ -14,7 +14,9 @@ add_library(caisson_flags INTERFACE)
 target_include_directories(caisson_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(caisson_flags INTERFACE
   -Wall -Wextra -Wshadow -Wno-missing-field-initializers -Werror
-  -fno-omit-frame-pointer -Xclang -fno-pch-timestamp)
+  -fno-omit-frame-pointer -Xclang -fno-pch-timestamp
+  # So that the linker can leave out what a program does not use; envd has to be small.
+  -ffunction-sections -fdata-sections)
 target_compile_definitions(caisson_flags INTERFACE
   _GNU_SOURCE
   CAISSON_VERSION="${PROJECT_VERSION}"

@@ -4,6 +4,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/system/system_error.hpp>
 
 #include "base/log.h"
 
@@ -32,6 +33,10 @@ void TaskGroup::Spawn(std::string_view name, Task<void> task) {
     if (thrown) {
       try {
         std::rethrow_exception(thrown);
+      } catch (const boost::system::system_error& e) {
+        // asio ends a canceled coroutine at its next wait this way; that is no failure.
+        if (e.code() != asio::error::operation_aborted)
+          LogError("a background task failed", {{"task", name}, {"error", e.what()}});
       } catch (const std::exception& e) {
         LogError("a background task failed", {{"task", name}, {"error", e.what()}});
       } catch (...) {

@@ -49,13 +49,18 @@ const std::array kFields = {
     FIELD(envd_timeout_ms),
     FIELD(metrics_interval_ms),
     FIELD(metrics_history),
+    FIELD(spare_sockets),
+    FIELD(max_events),
+    FIELD(retention_days),
     FIELD(sandbox_cpus),
     FIELD(sandbox_memory_mb),
     FIELD(sandbox_disk_mb),
     FIELD(sandbox_pids),
     FIELD(launchers),
+    FIELD(launcher_queue),
     FIELD(network),
     FIELD(network_cidr),
+    FIELD(network_max_connections),
     FIELD(dns),
     FIELD(uid_base),
     FIELD(max_slots),
@@ -158,7 +163,7 @@ Status FinishConfig(Config& config) {
   if (ec) return Fail(Code::kInvalidArgument, "data_dir: {}", ec.message());
   while (config.data_dir.size() > 1 && config.data_dir.back() == '/') config.data_dir.pop_back();
   if (config.database_url.empty())
-    config.database_url = "sqlite:///" + config.data_dir + "/caisson.db";
+    config.database_url = "sqlite:///" + config.data_dir + "/db/caisson.db";
   if (config.template_dir.empty()) config.template_dir = config.data_dir + "/templates";
   TRY(OneOf("tls", config.tls, {"off", "auto", "files"}));
   TRY(OneOf("log_level", config.log_level, {"debug", "info", "warn", "error"}));

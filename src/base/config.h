@@ -16,7 +16,7 @@ struct Config {
   // ---- where ---------------------------------------------------------------
   std::string listen = "127.0.0.1:8000";     // HOST:PORT; port 0 takes a free one
   std::string data_dir = ".caisson";         // database, keys, disks of sandboxes
-  std::string database_url;                  // default sqlite:///<data_dir>/caisson.db
+  std::string database_url;                  // default sqlite:///<data_dir>/db/caisson.db
   std::string template_dir;                  // default <data_dir>/templates
   std::string domain = "caisson.localhost";  // previews at PORT-ID.DOMAIN[:port]
   std::string user = "nobody";  // the HTTP server runs as this user, without capabilities
@@ -49,6 +49,9 @@ struct Config {
   int64_t envd_timeout_ms = 10'000;  // envd does not answer for so long: reported as stopped
   int64_t metrics_interval_ms = 5'000;
   int64_t metrics_history = 720;  // samples kept per sandbox
+  int64_t spare_sockets = 8;      // sockets into a sandbox kept ready, per sandbox
+  int64_t max_events = 10'000;    // timeline entries kept per sandbox
+  int64_t retention_days = 30;    // ended sandboxes are forgotten after so long; 0 = never
 
   // ---- one sandbox, when its template does not say otherwise -------------------------
   int64_t sandbox_cpus = 2;
@@ -58,8 +61,10 @@ struct Config {
 
   // ---- engine ---------------------------------------------------------------------
   int64_t launchers = 0;         // processes that build sandboxes; 0 = one per CPU, at most 8
+  int64_t launcher_queue = 1000;  // sandboxes waiting to be built; more are refused
   std::string network = "auto";  // "auto" = veth + nftables where possible, "none"
   std::string network_cidr = "198.18.0.0/15";
+  int64_t network_max_connections = 4096;  // open at once from one sandbox
   std::string dns;                // resolver for sandboxes; default: the host's first nameserver
   int64_t uid_base = 0x10000000;  // first host uid; each sandbox takes the next 65536
   int64_t max_slots = 16'000;     // uid ranges and addresses to take from

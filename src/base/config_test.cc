@@ -33,7 +33,7 @@ TEST(Config, FinishDerivesAndChecks) {
   Config config;
   config.data_dir = "/x/y/";
   ASSERT_TRUE(FinishConfig(config));
-  EXPECT_EQ(config.database_url, "sqlite:////x/y/caisson.db");
+  EXPECT_EQ(config.database_url, "sqlite:////x/y/db/caisson.db");
   EXPECT_EQ(config.template_dir, "/x/y/templates");
   config.tls = "maybe";
   EXPECT_FALSE(FinishConfig(config));

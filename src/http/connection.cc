@@ -91,6 +91,8 @@ Task<void> Connection::Run() {
     answer_ = Answer::kNone;
     head_ = RequestHead();
     first_request_ = false;
+    // A client that pipelines without end must not keep the loop to itself.
+    if (reader_.HasBuffered()) co_await asio::post(executor_, asio::use_awaitable);
   }
 }
 

@@ -431,6 +431,28 @@ TEST(Server, StopsGracefully) {
   EXPECT_EQ(server.connections(), 0u);
 }
 
+TEST(Server, MayBeDestroyedWithoutStop) {
+  GoneCounter counter;
+  TestLoop loop;
+  Handler handler = [&counter](Exchange& exchange) { return SleepOrDie(exchange, counter); };
+  std::unique_ptr<Server> server;
+  uint16_t port = loop.Call([&] {
+    server = std::make_unique<Server>(loop.executor(), ServerOptions{}, handler);
+    EXPECT_TRUE(server->Listen("127.0.0.1:0"));
+    return server->port();
+  });
+  RawClient idle(port), busy(port);
+  busy.Send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+  std::this_thread::sleep_for(50ms);
+  loop.Call([&] {
+    server.reset();
+    return 0;
+  });
+  EXPECT_EQ(idle.ReadToEnd(), "");
+  EXPECT_EQ(busy.ReadToEnd(), "");
+  EXPECT_EQ(counter.finished, 0);
+}
+
 TEST(Server, SaysWhyItCannotListen) {
   TestServer server(EchoHandler);
   server.loop().Call([&] {

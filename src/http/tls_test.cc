@@ -44,7 +44,6 @@ class TlsClient {
     SSL_CTX_load_verify_locations(context_, ca_file.c_str(), nullptr);
     SSL_CTX_set_verify(context_, SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_max_proto_version(context_, max_version);
-    SSL_CTX_set_options(context_, SSL_OP_IGNORE_UNEXPECTED_EOF);
     ssl_ = SSL_new(context_);
     if (isdigit(host[0])) {
       X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_), host.c_str());
@@ -63,6 +62,8 @@ class TlsClient {
     SSL_CTX_free(context_);
   }
   bool connected() const { return connected_; }
+  // The last Read() met close_notify.
+  bool ended_well() const { return ended_well_; }
   std::string Protocol() const {
     const unsigned char* name = nullptr;
     unsigned size = 0;
@@ -79,6 +80,7 @@ class TlsClient {
     char buffer[16 << 10];
     for (int n; all.size() < enough && (n = SSL_read(ssl_, buffer, sizeof(buffer))) > 0;)
       all.append(buffer, static_cast<size_t>(n));
+    ended_well_ = SSL_get_shutdown(ssl_) & SSL_RECEIVED_SHUTDOWN;
     ERR_clear_error();
     return all;
   }
@@ -88,6 +90,7 @@ class TlsClient {
   SSL_CTX* context_;
   SSL* ssl_;
   bool connected_ = false;
+  bool ended_well_ = false;
 };
 
 TEST_F(Tls, ServesThoseWhoTrustTheAuthority) {
@@ -105,6 +108,22 @@ TEST_F(Tls, ServesThoseWhoTrustTheAuthority) {
     EXPECT_TRUE(client.Read().ends_with("GET / "));
   }
   EXPECT_FALSE(TlsClient(server.port(), ca_file_, "other.example").connected());
+}
+
+Task<void> StreamAndCut(Exchange& exchange) {
+  EXPECT_TRUE(co_await exchange.StartStream({}, std::nullopt, "all of it"));
+  if (exchange.request().target == "/cut") co_return;
+  EXPECT_TRUE(co_await exchange.FinishStream());
+}
+
+TEST_F(Tls, OnlyWholeAnswersEndWithAGoodbye) {
+  TestServer server(StreamAndCut, {}, Factory());
+  for (bool whole : {true, false}) {
+    TlsClient client(server.port(), ca_file_, "localhost");
+    client.Send(whole ? "GET / HTTP/1.0\r\n\r\n" : "GET /cut HTTP/1.0\r\n\r\n");
+    client.Read();
+    EXPECT_EQ(client.ended_well(), whole);
+  }
 }
 
 TEST_F(Tls, RefusesOldVersionsAndOtherProtocols) {
