@@ -54,7 +54,7 @@ class Client : public Engine {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 // Starts the engine process: forks (call it before any thread exists), keeps the few capabilities

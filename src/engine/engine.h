@@ -1,11 +1,11 @@
 // The isolation engine: what a sandbox is to the kernel. Knows nothing of HTTP, SQL or E2B.
 //
-// A Driver is one way to isolate (`namespace` is built in). It runs in the engine process, which is
-// root; the server process talks to it through engine/client.h.
+// A Driver is one way to isolate (`namespace` is built in). It runs in the engine process and its
+// launchers, which are root; the server process talks to them through engine/client.h.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,6 +61,8 @@ struct Usage {
 enum class ExitReason { kEnvdExited, kEnvdKilled, kOutOfMemory, kUnknown };
 std::string_view ExitReasonName(ExitReason reason);
 
+using Deadline = std::chrono::steady_clock::time_point;
+
 struct Capabilities {
   bool pause = false;
   bool snapshot = false;
@@ -68,30 +70,52 @@ struct Capabilities {
   bool network = false;
 };
 
-// Blocking calls, on the engine process's own threads of control. All are idempotent where the word
-// allows it.
+// A living sandbox as the engine process holds it.
+struct Sandbox {
+  Instance instance;
+  UniqueFd process;  // pidfd of envd: becomes readable when the sandbox has ended
+  UniqueFd network;  // its network namespace
+  UniqueFd disk;     // its disk, for measuring
+};
+
+// One way to isolate. All calls block. Create and Destroy are the slow ones: they run in launcher
+// processes, one at a time each. The others take microseconds and run in the engine's main loop.
+// A driver keeps no sandbox in memory: what must survive a crash of the engine is on disk.
 class Driver {
  public:
   virtual ~Driver() = default;
   virtual std::string_view name() const = 0;
   virtual Capabilities capabilities() const = 0;
 
+  // Once, in the engine's main process, before anything else.
+  virtual Status Prepare() = 0;
+  // A driver for a launcher process, made there right after the fork; it shares no descriptor.
+  virtual Result<std::unique_ptr<Driver>> ForLauncher() const = 0;
+  // Sandboxes of an earlier engine process that still live; what is dead or half-made is destroyed.
+  virtual std::vector<Sandbox> Recover() = 0;
+  // At the end, when no sandbox lives: takes back what Prepare() did to the machine.
+  virtual void CleanUp() = 0;
+
   // Builds a sandbox and returns when envd says it is ready. On any failure nothing is left.
-  virtual Result<Instance> Create(const Spec& spec) = 0;
+  // `abort`: a descriptor that becomes readable or hangs up when nobody waits any more; -1 = none.
+  virtual Result<Sandbox> Create(const Spec& spec, Deadline deadline, int abort) = 0;
   // Kills everything inside and removes every trace. Unknown ids succeed.
-  virtual Status Destroy(const std::string& id) = 0;
+  virtual Status Destroy(const std::string& id, Deadline deadline) = 0;
+
+  // Nothing inside runs from now on; Destroy() is still to be called.
+  virtual void Kill(const Sandbox& sandbox) = 0;
   // `count` unconnected TCP sockets (IPv6, dual-stack) living in the sandbox's network: connect()
   // to [::ffff:127.0.0.1]:port or [::1]:port from any process reaches the sandbox's own loopback.
-  virtual Result<std::vector<UniqueFd>> Dial(const std::string& id, size_t count) = 0;
-  virtual Result<Usage> Measure(const std::string& id) = 0;
-  // Sandboxes that live now, those of an earlier engine process included.
-  virtual Result<std::vector<Instance>> List() = 0;
+  virtual Result<std::vector<UniqueFd>> Dial(const Sandbox& sandbox, size_t count) = 0;
+  virtual Result<Usage> Measure(const Sandbox& sandbox) = 0;
+  // Of a sandbox whose `process` is readable, before Destroy().
+  virtual ExitReason WhyEnded(const Sandbox& sandbox) = 0;
 
   // Not every driver, nor every machine, can do these.
   virtual Status Pause(const std::string& id);
   virtual Status Resume(const std::string& id);
   virtual Result<std::string> Snapshot(const std::string& id);
-  virtual Result<Instance> Fork(const std::string& id, const std::string& new_id);
+  virtual Result<Sandbox> Fork(const std::string& id, const std::string& new_id);
 };
 
 }  // namespace caisson::engine

@@ -38,6 +38,9 @@ struct CreateOptions {
   bool secure = true;
   bool allow_internet = true;
   NetworkOptions network;
+  // A repeated request with the same key and hash gets the same sandbox; "" = no such promise.
+  std::string idempotency_key;
+  std::string request_hash;
 };
 
 // A copy of what is known of one sandbox.
@@ -70,6 +73,12 @@ struct ListFilter {
   std::string template_name;          // id or alias; "" = any
 };
 
+// What a sandbox used at one moment.
+struct Sample {
+  engine::Usage usage;
+  double cpu_used_pct = 0;  // of all its CPUs together: 0..100, since the sample before
+};
+
 // What the gateway needs to know, looked up on every request: no copy, no database.
 struct Route {
   std::string id;
@@ -81,7 +90,7 @@ struct Route {
 
 class Manager {
  public:
-  Manager(asio::any_io_executor executor, const Config& config, engine::Client& engine,
+  Manager(asio::any_io_executor executor, const Config& config, engine::Engine& engine,
           store::Store& store, const TemplateCatalog& templates, std::string secret);
   ~Manager();
 
@@ -90,19 +99,32 @@ class Manager {
   // Stops timers and sampling. Sandboxes live on.
   Task<void> Stop();
 
+  // The work goes on when the caller is canceled, so nothing is left half made. Fails with:
+  // kNotFound (template), kInvalidArgument (timeout, sizes), kResourceExhausted (the key's quota),
+  // kUnavailable (this server is full or cannot start one now), kDeadlineExceeded; for idempotent
+  // requests kAborted (the first is still at work) and kAlreadyExists (it was another request).
   Task<Result<Info>> Create(CreateOptions options);
   // kNotFound for ids that do not exist, have ended, or belong to another key.
   Result<Info> Get(const std::string& key_id, const std::string& id) const;
   // Sorted by start time (then id), filtered; the caller pages.
   std::vector<Info> List(const ListFilter& filter) const;
+  // Traffic ends at once; returns when every trace is gone. The second of two kills is kNotFound.
   Task<Status> Kill(std::string key_id, std::string id);
-  // Sets the end to now + timeout (0: ends now). With `only_extend` it never gets shorter.
+  // Sets the end to now + timeout (0: ends now), at most max_timeout_s after the start. With
+  // `only_extend` it never gets shorter, and a timeout above max_timeout_s is kInvalidArgument.
   Task<Result<Info>> SetTimeout(std::string key_id, std::string id, std::chrono::seconds timeout,
                                 bool only_extend);
-  Result<std::vector<engine::Usage>> Metrics(const std::string& key_id, const std::string& id,
-                                             std::optional<Time> start, std::optional<Time> end);
+  // Replaces the network settings that Get gives back. What the sandbox may reach cannot change
+  // while it runs: another `allow_internet` than now is kUnimplemented.
+  Task<Status> SetNetwork(std::string key_id, std::string id, bool allow_internet,
+                          std::string as_requested_json);
+  // Oldest first. Measures once when there is no sample yet.
+  Task<Result<std::vector<Sample>>> Metrics(std::string key_id, std::string id,
+                                            std::optional<Time> start, std::optional<Time> end);
+  // Also of sandboxes that have ended, as long as the store keeps them.
   Task<Result<std::vector<store::SandboxEvent>>> Events(std::string key_id, std::string id,
-                                                        Time since, size_t limit);
+                                                        store::EventQuery query);
+  Task<Result<std::vector<store::TemplateUse>>> TemplateUse();
 
   // ---- traffic ---------------------------------------------------------------
   // Null when the sandbox does not exist or is not running. Valid until the next co_await.
@@ -111,7 +133,8 @@ class Manager {
   void ForEachRoute(const std::function<bool(const Route&)>& until_true) const;
   // A socket that connect()s to the sandbox's own loopback; see engine::Driver::Dial.
   Task<Result<UniqueFd>> Dial(std::string id);
-  // Calls `gone` (once) when the sandbox stops running; returns a handle to unsubscribe.
+  // Calls `gone` (once) when the sandbox stops running; returns a handle to unsubscribe. Calls it
+  // before returning if the sandbox does not run now.
   using GoneId = uint64_t;
   GoneId SubscribeGone(const std::string& id, std::function<void()> gone);
   void UnsubscribeGone(const std::string& id, GoneId handle);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/time.h"
 
 namespace caisson::sandbox {
 
@@ -20,13 +21,17 @@ struct Template {
   std::string user = "user";
   std::string workdir;  // "" = the user's home
   std::map<std::string, std::string> env;
+  Time created_at;  // when its template.json was written
 };
 
+// Read once at the start: {"id","aliases":[],"cpuCount","memoryMB","diskSizeMB","user","workdir",
+// "env":{}}; only "id" is required. A template's directory may be a symbolic link. Directories
+// without a template.json (one that is just being prepared) are no templates.
 class TemplateCatalog {
  public:
   // Reads every template of `dir`. A broken one is an error that names its file.
   static Result<TemplateCatalog> Load(const std::string& dir);
-  // By id or alias; ":default" is the same as no tag.
+  // By id or alias; ":default" is the same as no tag. Case and surrounding spaces do not matter.
   const Template* Find(std::string_view name) const;
   const std::vector<Template>& all() const { return templates_; }
 

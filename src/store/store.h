@@ -42,7 +42,9 @@ struct SandboxRow {
   int64_t cpus = 0;
   int64_t memory_mb = 0;
   int64_t disk_mb = 0;
-  int64_t timeout_s = 0;  // as asked for at creation
+  int64_t timeout_s = 0;        // as asked for at creation
+  std::string idempotency_key;  // as sent with the request, "" if none
+  std::string request_hash;     // of the request that came with that key
   Time started_at;
   Time end_at;
   std::optional<Time> ended_at;
@@ -59,6 +61,23 @@ struct SandboxEvent {
   std::map<std::string, std::string> fields;
 };
 
+// Which events of a sandbox.
+struct EventQuery {
+  std::optional<Time> since;  // inclusive
+  std::optional<Time> until;  // inclusive
+  bool newest_first = false;
+  size_t limit = 1000;
+  std::vector<std::string> levels;  // empty: all
+  std::string text;                 // part of the message, "" = any
+};
+
+// How often a template was used, as far as rows are kept.
+struct TemplateUse {
+  std::string template_id;
+  int64_t sandboxes = 0;
+  Time last_started_at;
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -66,22 +85,34 @@ class Store {
   virtual Task<Result<std::vector<ApiKey>>> ListApiKeys() = 0;
   virtual Task<Status> AddApiKey(ApiKey key) = 0;
 
-  // Row and event in one transaction.
+  // Row and event in one transaction. Inserting an id that exists is kAlreadyExists, updating one
+  // that does not, or was killed, is kNotFound.
   virtual Task<Status> InsertSandbox(SandboxRow row, SandboxEvent event) = 0;
   virtual Task<Status> UpdateSandbox(SandboxRow row, SandboxEvent event) = 0;
+  // Every row whose state is not "killed".
   virtual Task<Result<std::vector<SandboxRow>>> ListLiveSandboxes() = 0;
   virtual Task<Result<std::optional<SandboxRow>>> GetSandbox(std::string id) = 0;
+  virtual Task<Result<std::vector<TemplateUse>>> ListTemplateUse() = 0;
 
+  // kNotFound if there is no such sandbox.
   virtual Task<Status> AppendEvent(SandboxEvent event) = 0;
-  // Oldest first, at or after `since`, at most `limit`.
-  virtual Task<Result<std::vector<SandboxEvent>>> ListEvents(std::string sandbox_id, Time since,
-                                                             size_t limit) = 0;
+  // In the order they were appended, or the reverse.
+  virtual Task<Result<std::vector<SandboxEvent>>> ListEvents(std::string sandbox_id,
+                                                             EventQuery query) = 0;
 
-  // Waits for queued writes and closes.
+  // Waits for queued writes and closes; later calls are kUnavailable.
   virtual Task<Status> Close() = 0;
 };
 
+struct StoreOptions {
+  int64_t max_events = 10'000;  // kept per sandbox; the oldest go first
+  int64_t retention_days = 30;  // ended sandboxes and their events are deleted after; 0 = never
+  int64_t max_queue = 10'000;   // calls waiting; more are kResourceExhausted
+};
+
 // "sqlite:///abs/path.db". Applies missing migrations; refuses a schema newer than this program.
-Result<std::unique_ptr<Store>> OpenStore(const std::string& url, asio::any_io_executor executor);
+// Calls are made on `executor` and resume there.
+Result<std::unique_ptr<Store>> OpenStore(const std::string& url, asio::any_io_executor executor,
+                                         StoreOptions options = {});
 
 }  // namespace caisson::store

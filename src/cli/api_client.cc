@@ -1,0 +1,136 @@
+#include "cli/api_client.h"
+
+#include "base/encoding.h"
+#include "base/text.h"
+
+namespace caisson::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kConnectTimeout{5'000};
+constexpr size_t kMaxAnswerBytes = 64 << 20;
+constexpr std::string_view kEnvdPort = "49983";
+
+// The message of an error answer, in the server's shape or envd's.
+std::string MessageOf(const http::Response& response) {
+  boost::system::error_code ec;
+  boost::json::value parsed = boost::json::parse(response.body, ec);
+  if (!ec && parsed.is_object())
+    if (const auto* message = parsed.as_object().if_contains("message");
+        message && message->is_string())
+      return std::string(message->as_string());
+  return std::string(Trim(response.body.substr(0, 500)));
+}
+
+Error FromAnswer(const http::Response& response) {
+  std::string message = MessageOf(response);
+  switch (response.status) {
+    case 401:
+      return Error(
+          Code::kUnauthenticated,
+          fmt::format("the server does not accept this API key: {} (set CAISSON_API_KEY to "
+                      "the key that the server printed at its start)",
+                      message));
+    case 404:
+      return Error(Code::kNotFound, message);
+    default:
+      return Error(Code::kUnknown, fmt::format("the server answered {} {}: {}", response.status,
+                                               http::ReasonPhrase(response.status), message));
+  }
+}
+
+}  // namespace
+
+Result<ApiClient> ApiClient::Make(std::string url, std::string api_key) {
+  constexpr std::string_view kHttp = "http://";
+  while (url.ends_with('/')) url.pop_back();
+  if (!url.starts_with(kHttp))
+    return Fail(Code::kInvalidArgument,
+                "'{}' cannot be used here: this command speaks plain http only, for example "
+                "http://127.0.0.1:8000",
+                url);
+  ApiClient client;
+  client.url_ = url;
+  client.host_port_ = url.substr(kHttp.size());
+  client.api_key_ = std::move(api_key);
+  if (client.host_port_.empty() || client.host_port_.find('/') != std::string::npos)
+    return Fail(Code::kInvalidArgument, "'{}' is not the address of a server", url);
+  bool has_port =
+      client.host_port_.find(':', client.host_port_.rfind(']') + 1) != std::string::npos;
+  if (!has_port) client.host_port_ += ":80";
+  return client;
+}
+
+Task<Result<std::unique_ptr<http::ClientConnection>>> ApiClient::Connect() {
+  auto connection = co_await http::ClientConnection::Connect(host_port_, kConnectTimeout);
+  if (!connection)
+    co_return Fail(Code::kUnavailable,
+                   "no server at {}: {} (start one with `caisson serve`, or say where it is with "
+                   "--url)",
+                   url_, connection.error().message());
+  co_return connection;
+}
+
+Task<Result<ApiClient::Answer>> ApiClient::Call(std::string method, std::string path,
+                                                std::optional<boost::json::value> body) {
+  if (api_key_.empty())
+    co_return Fail(Code::kUnauthenticated,
+                   "there is no API key: set CAISSON_API_KEY to the key that the server printed at "
+                   "its start (it is also in the file api-key of its data directory)");
+  CO_TRY_ASSIGN(auto connection, co_await Connect());
+  http::RequestHead head{.method = std::move(method), .target = std::move(path)};
+  head.headers.Set("Host", host_port_);
+  head.headers.Set("X-API-KEY", api_key_);
+  head.headers.Set("User-Agent", "caisson/" CAISSON_VERSION);
+  std::string text;
+  if (body) {
+    head.headers.Set("Content-Type", "application/json");
+    text = boost::json::serialize(*body);
+  }
+  CO_TRY_ASSIGN(auto response,
+                co_await connection->Fetch(std::move(head), std::move(text), kMaxAnswerBytes));
+  if (response.status < 200 || response.status > 299)
+    co_return tl::unexpected(FromAnswer(response));
+  Answer answer{.body = nullptr, .next_token = std::string(response.headers.Value("X-Next-Token"))};
+  if (response.body.empty()) co_return answer;
+  boost::system::error_code ec;
+  answer.body = boost::json::parse(response.body, ec);
+  if (ec) co_return Fail(Code::kDataLoss, "the answer of {} is not JSON: is it Caisson?", url_);
+  co_return answer;
+}
+
+Task<Result<ApiClient::EnvdRequest>> ApiClient::OpenEnvd(boost::json::object sandbox,
+                                                         std::string path, std::string content_type,
+                                                         std::string user) {
+  auto text = [&sandbox](std::string_view name) {
+    const auto* value = sandbox.if_contains(name);
+    return value && value->is_string() ? std::string(value->as_string()) : std::string();
+  };
+  EnvdRequest request;
+  CO_TRY_ASSIGN(request.connection, co_await Connect());
+  request.head.method = "POST";
+  request.head.target = std::move(path);
+  auto& headers = request.head.headers;
+  headers.Set("Host", host_port_);
+  headers.Set("E2b-Sandbox-Id", text("sandboxID"));
+  headers.Set("E2b-Sandbox-Port", kEnvdPort);
+  headers.Set("Content-Type", content_type);
+  headers.Set("Connect-Protocol-Version", "1");
+  headers.Set("User-Agent", "caisson/" CAISSON_VERSION);
+  if (std::string token = text("envdAccessToken"); !token.empty())
+    headers.Set("X-Access-Token", token);
+  if (!user.empty()) headers.Set("Authorization", "Basic " + Base64Encode(user + ":"));
+  co_return request;
+}
+
+Task<Status> ApiClient::CallEnvd(boost::json::object sandbox, std::string path,
+                                 boost::json::object message) {
+  CO_TRY_ASSIGN(EnvdRequest request,
+                co_await OpenEnvd(std::move(sandbox), std::move(path), "application/json", ""));
+  CO_TRY_ASSIGN(auto response,
+                co_await request.connection->Fetch(
+                    std::move(request.head), boost::json::serialize(message), kMaxAnswerBytes));
+  if (response.status != 200) co_return tl::unexpected(FromAnswer(response));
+  co_return Status();
+}
+
+}  // namespace caisson::cli

@@ -1,0 +1,50 @@
+// The program's own client of a Caisson server: the control plane, and envd of a sandbox.
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/async.h"
+#include "http/client.h"
+
+namespace caisson::cli {
+
+class ApiClient {
+ public:
+  // `url`: http://HOST[:PORT]. Fails with a sentence if it is anything else.
+  static Result<ApiClient> Make(std::string url, std::string api_key);
+
+  const std::string& url() const { return url_; }
+
+  struct Answer {
+    boost::json::value body;  // null if it was empty
+    std::string next_token;   // of a list that goes on
+  };
+  // One call of the control plane. An answer that is not 2xx becomes an error with the server's own
+  // message.
+  Task<Result<Answer>> Call(std::string method, std::string path,
+                            std::optional<boost::json::value> body = {});
+
+  // A request to envd of a sandbox, without its body; the connection is ready for SendHead().
+  struct EnvdRequest {
+    std::unique_ptr<http::ClientConnection> connection;
+    http::RequestHead head;
+  };
+  // `sandbox`: what GET /sandboxes/{id} answered. `user`: a Linux user, "" = the default.
+  Task<Result<EnvdRequest>> OpenEnvd(boost::json::object sandbox, std::string path,
+                                     std::string content_type, std::string user);
+  // One unary call of envd.
+  Task<Status> CallEnvd(boost::json::object sandbox, std::string path, boost::json::object message);
+
+ private:
+  ApiClient() = default;
+  Task<Result<std::unique_ptr<http::ClientConnection>>> Connect();
+
+  std::string url_;
+  std::string host_port_;
+  std::string api_key_;
+};
+
+}  // namespace caisson::cli

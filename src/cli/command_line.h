@@ -1,0 +1,79 @@
+// What the program was asked to do, as plain values. CLI11 stays inside command_line.cc.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tl/expected.hpp>
+#include <variant>
+#include <vector>
+
+#include "base/config.h"
+
+namespace caisson::cli {
+
+using Environment = std::map<std::string, std::string>;
+using StringMap = std::map<std::string, std::string>;
+
+struct ServeCommand {
+  Config config;
+};
+struct DoctorCommand {
+  Config config;
+  bool json = false;
+};
+struct VersionCommand {};
+
+// ---- caisson sandbox ... ----------------------------------------------------------
+struct CreateSandbox {
+  std::string template_name = "base";
+  int64_t timeout_s = 300;
+  StringMap env;
+  StringMap metadata;
+  bool internet = true;
+};
+struct ListSandboxes {};
+struct ShowSandbox {
+  std::string id;
+};
+struct ExecInSandbox {
+  std::string id;
+  std::string user;  // "" = the template's default
+  std::string cwd;   // "" = the user's home
+  StringMap env;
+  std::vector<std::string> command;
+};
+struct KillSandboxes {
+  std::vector<std::string> ids;
+  bool all = false;
+};
+struct ShowLogs {
+  std::string id;
+};
+struct ShowMetrics {
+  std::string id;
+};
+struct ShowUrl {
+  std::string id;
+  uint16_t port = 0;
+};
+using SandboxAction = std::variant<CreateSandbox, ListSandboxes, ShowSandbox, ExecInSandbox,
+                                   KillSandboxes, ShowLogs, ShowMetrics, ShowUrl>;
+struct SandboxCommand {
+  std::string url;      // of the server
+  std::string api_key;  // "" if none was found
+  bool json = false;
+  SandboxAction action;
+};
+
+using Command = std::variant<ServeCommand, SandboxCommand, DoctorCommand, VersionCommand>;
+
+// The program ends here: it was asked for help, or the command line makes no sense.
+struct Exit {
+  int status = 0;
+  std::string text;  // for stdout if status is 0, else for stderr
+};
+
+tl::expected<Command, Exit> ParseCommandLine(int argc, const char* const* argv,
+                                             const Environment& environment);
+
+}  // namespace caisson::cli

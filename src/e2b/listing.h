@@ -1,0 +1,40 @@
+// Queries of the list route: filters, pages, cursors.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/message.h"
+#include "sandbox/manager.h"
+
+namespace caisson::e2b {
+
+// The last sandbox of a page; the next page begins after it.
+struct Cursor {
+  Time started_at;
+  std::string id;
+  bool ascending = false;
+};
+std::string EncodeCursor(const Cursor& cursor);
+Result<Cursor> DecodeCursor(std::string_view text);
+
+// The `metadata` parameter as it is after the query was decoded once: SDKs encode it three times.
+Result<sandbox::StringMap> DecodeMetadata(std::string_view text);
+
+struct ListQuery {
+  sandbox::ListFilter filter;  // key_id is empty
+  size_t limit = 100;
+  std::optional<Cursor> after;
+};
+Result<ListQuery> DecodeListQuery(const http::Query& query);
+
+struct Page {
+  std::vector<sandbox::Info> items;
+  std::string next_token;  // "" on the last page
+};
+// Cuts a page out of a sorted list.
+Page CutPage(std::vector<sandbox::Info> sorted, const ListQuery& query);
+
+}  // namespace caisson::e2b

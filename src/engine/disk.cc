@@ -1,0 +1,265 @@
+#include "engine/disk.h"
+
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "engine/mount.h"
+#include "engine/program.h"
+
+namespace caisson::engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Sizes seen so far stay loaded, up to so many; a server uses one or two.
+constexpr size_t kMaxLoadedImages = 16;
+// Other launchers (and other programs) take free loop devices too.
+constexpr int kLoopAttempts = 100;
+constexpr std::chrono::seconds kMkfsTimeout{30};
+
+Result<UniqueFd> MountVolatile(const std::string& path) {
+  TRY_ASSIGN(FileSystem overlay, FileSystem::Open("overlay"));
+  TRY(overlay.SetString("lowerdir", path + "/lower"));
+  TRY(overlay.SetString("upperdir", path + "/upper"));
+  TRY(overlay.SetString("workdir", path + "/work"));
+  TRY(overlay.SetFlag("volatile"));
+  return overlay.Mount(MOUNT_ATTR_NOATIME);
+}
+
+}  // namespace
+
+Result<Shelf> Shelf::Mount() {
+  Shelf shelf;
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator(kShelvesDir, ec))
+    shelf.earlier_.push_back(entry.path().filename().string());
+  if (ec) return Fail(Code::kInternal, "reading {}: {}", kShelvesDir, ec.message());
+  shelf.name_ = RandomHex(8);
+  std::string path = fmt::format("{}/{}", kShelvesDir, shelf.name_);
+  for (const char* name : {"", "/upper", "/work", "/lower"})
+    if (mkdir((path + name).c_str(), 0700)) return FailErrno("creating {}", path);
+  std::string upper = path + "/upper";
+  auto mount = MountVolatile(path);
+  if (!mount) {
+    LogWarn("disks of sandboxes are made slowly: the data directory cannot carry an overlay",
+            {{"reason", mount.error().message()}});
+    mount = CloneMount(AT_FDCWD, upper.c_str());
+  }
+  if (!mount) return tl::unexpected(std::move(mount).error());
+  TRY(Attach(mount->get(), kShelfMount));
+  return shelf;
+}
+
+std::string Shelf::ImagePath(const std::string& id) const {
+  return fmt::format("{}/{}.img", kShelfMount, id);
+}
+
+Status Shelf::RemoveImage(const std::string& id) const {
+  if (unlink(ImagePath(id).c_str()) && errno != ENOENT) return FailErrno("removing a disk image");
+  for (const std::string& name : earlier_) {
+    std::string path = fmt::format("{}/{}/upper/{}.img", kShelvesDir, name, id);
+    // The overlay of an earlier process may still remember the file and so keep it in existence;
+    // then at least it is empty.
+    if (truncate(path.c_str(), 0) == 0 && unlink(path.c_str()))
+      return FailErrno("removing a disk image");
+  }
+  return {};
+}
+
+void Shelf::RemoveEmpty() {
+  std::erase_if(earlier_, [](const std::string& name) {
+    std::string path = fmt::format("{}/{}", kShelvesDir, name);
+    std::error_code ec;
+    return fs::is_empty(path + "/upper", ec) && RemoveTree(path);
+  });
+}
+
+BlankImage::BlankImage(BlankImage&& other) noexcept
+    : memory_(std::exchange(other.memory_, nullptr)),
+      size_(other.size_),
+      pieces_(std::move(other.pieces_)) {}
+
+BlankImage::~BlankImage() {
+  if (memory_) munmap(memory_, size_);
+}
+
+Result<BlankImage> BlankImage::Load(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return FailErrno("opening {}", path);
+  struct stat info;
+  if (fstat(fd.get(), &info)) return FailErrno("stat {}", path);
+  BlankImage image;
+  image.size_ = static_cast<size_t>(info.st_size);
+  for (off_t data = 0; (data = lseek(fd.get(), data, SEEK_DATA)) >= 0;) {
+    off_t hole = lseek(fd.get(), data, SEEK_HOLE);
+    if (hole < 0) return FailErrno("reading {}", path);
+    image.pieces_.push_back({data, static_cast<size_t>(hole - data)});
+    data = hole;
+  }
+  if (errno != ENXIO) return FailErrno("reading {}", path);
+  void* memory = mmap(nullptr, image.size_, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd.get(), 0);
+  if (memory == MAP_FAILED) return FailErrno("mapping {}", path);
+  image.memory_ = memory;
+  return image;
+}
+
+Status BlankImage::CopyTo(int fd) const {
+  if (ftruncate(fd, static_cast<off_t>(size_))) return FailErrno("sizing a disk image");
+  for (const Piece& piece : pieces_) {
+    const char* from = static_cast<const char*>(memory_) + piece.offset;
+    ssize_t n = pwrite(fd, from, piece.size, piece.offset);
+    if (n < 0 || static_cast<size_t>(n) != piece.size) return FailErrno("writing a disk image");
+  }
+  return {};
+}
+
+int64_t BlankImage::data_bytes() const {
+  int64_t sum = 0;
+  for (const Piece& piece : pieces_) sum += static_cast<int64_t>(piece.size);
+  return sum;
+}
+
+namespace {
+
+// Makes the file system beside its final name, so that other launchers see it whole or not at all.
+Status MakeBlankFile(const std::string& path, int64_t bytes) {
+  std::string seed = fmt::format("{}/{}.seed", kBlankDir, RandomHex(8));
+  std::string temporary = seed + ".tmp";
+  for (const char* name : {"", "/upper", "/work"})
+    if (mkdir((seed + name).c_str(), 0755)) return FailErrno("creating {}", seed);
+  UniqueFd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  Status made;
+  if (!fd || ftruncate(fd.get(), bytes))
+    made = FailErrno("creating a blank disk of {} bytes", bytes);
+  // No journal: a sandbox does not survive a crash of the host. No reserve for root: guests' root
+  // would get it. Tables are zeroed on use, which keeps the image sparse.
+  if (made)
+    made = RunProgram(
+        {"mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", "-O", "^has_journal,^resize_inode", "-E",
+         "lazy_itable_init=1,nodiscard,root_owner=0:0", "-d", seed, temporary},
+        kMkfsTimeout);
+  if (made && rename(temporary.c_str(), path.c_str())) made = FailErrno("naming {}", path);
+  if (!made) unlink(temporary.c_str());
+  (void)RemoveTree(seed);
+  return made;
+}
+
+}  // namespace
+
+Result<const BlankImage*> BlankImages::Get(int64_t bytes) {
+  if (auto it = loaded_.find(bytes); it != loaded_.end()) return &it->second;
+  std::string path = fmt::format("{}/{}.ext4", kBlankDir, bytes);
+  if (access(path.c_str(), F_OK)) TRY(MakeBlankFile(path, bytes));
+  TRY_ASSIGN(BlankImage image, BlankImage::Load(path));
+  if (loaded_.size() >= kMaxLoadedImages) loaded_.clear();
+  return &loaded_.emplace(bytes, std::move(image)).first->second;
+}
+
+namespace {
+
+struct Loop {
+  int number = -1;
+  UniqueFd fd;
+};
+
+std::string LoopPath(int number) { return fmt::format("/dev/loop{}", number); }
+
+// Binds the image to a free loop device that is released with its last user.
+Result<Loop> AttachLoop(int image, const std::string& label) {
+  UniqueFd control(open("/dev/loop-control", O_RDWR | O_CLOEXEC));
+  if (!control) return FailErrno("opening /dev/loop-control");
+  loop_config config{};
+  config.fd = static_cast<uint32_t>(image);
+  config.block_size = 4096;
+  config.info.lo_flags = LO_FLAGS_AUTOCLEAR;
+  label.copy(reinterpret_cast<char*>(config.info.lo_file_name), LO_NAME_SIZE - 1);
+  for (int attempt = 0; attempt < kLoopAttempts; ++attempt) {
+    int number = ioctl(control.get(), LOOP_CTL_GET_FREE);
+    if (number < 0) return FailErrno("finding a free loop device");
+    UniqueFd fd(open(LoopPath(number).c_str(), O_RDWR | O_CLOEXEC));
+    if (!fd) {
+      if (errno == ENOENT || errno == ENXIO) continue;  // being made, or being removed
+      return FailErrno("opening {}", LoopPath(number));
+    }
+    if (ioctl(fd.get(), LOOP_CONFIGURE, &config) == 0) return Loop{number, std::move(fd)};
+    if (errno != EBUSY) return FailErrno("configuring {}", LoopPath(number));
+  }
+  return Fail(Code::kUnavailable, "no loop device became free in {} attempts", kLoopAttempts);
+}
+
+Result<UniqueFd> MountExt4(int loop) {
+  TRY_ASSIGN(FileSystem fs, FileSystem::Open("ext4"));
+  TRY(fs.SetString("source", LoopPath(loop)));
+  // The kernel would otherwise write all inode tables (160 MB of 10 GB) in the background.
+  TRY(fs.SetFlag("noinit_itable"));
+  // Nothing here outlives a crash of the host, so waiting for the host's disk buys nothing.
+  TRY(fs.SetFlag("nobarrier"));
+  return fs.Mount(MOUNT_ATTR_NOATIME);
+}
+
+}  // namespace
+
+Disk::Disk(Disk&& other) noexcept
+    : path_(std::exchange(other.path_, {})),
+      mount_(std::move(other.mount_)),
+      loop_(std::exchange(other.loop_, -1)) {}
+
+Disk& Disk::operator=(Disk&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(mount_, other.mount_);
+  std::swap(loop_, other.loop_);
+  return *this;
+}
+
+Disk::~Disk() {
+  mount_.Reset();
+  if (!path_.empty()) unlink(path_.c_str());
+}
+
+Result<Disk> Disk::Create(const BlankImage& blank, const std::string& path,
+                          const std::string& label) {
+  UniqueFd image(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!image) return FailErrno("creating a disk image");
+  Disk disk;
+  disk.path_ = path;
+  TRY(blank.CopyTo(image.get()));
+  TRY_ASSIGN(Loop loop, AttachLoop(image.get(), label));
+  TRY_ASSIGN(disk.mount_, MountExt4(loop.number));
+  disk.loop_ = loop.number;
+  return disk;
+}
+
+namespace {
+
+Result<UniqueFd> OpenRootOf(int mount) {
+  UniqueFd fd(openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return FailErrno("opening the sandbox's disk");
+  return fd;
+}
+
+}  // namespace
+
+Result<UniqueFd> Disk::OpenRoot() const { return OpenRootOf(mount_.get()); }
+
+Result<UniqueFd> Disk::OpenInUse(const std::string& label, int loop) {
+  UniqueFd fd(open(LoopPath(loop).c_str(), O_RDONLY | O_CLOEXEC));
+  loop_info64 info{};
+  if (!fd || ioctl(fd.get(), LOOP_GET_STATUS64, &info) ||
+      label != reinterpret_cast<const char*>(info.lo_file_name))
+    return Fail(Code::kNotFound, "{} does not hold the disk of {}", LoopPath(loop), label);
+  // Mounting a device that is mounted gives the same file system again.
+  TRY_ASSIGN(UniqueFd mount, MountExt4(loop));
+  return OpenRootOf(mount.get());
+}
+
+}  // namespace caisson::engine

@@ -1,0 +1,153 @@
+#include "engine/host.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/encoding.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "engine/mount.h"
+#include "engine/record.h"
+
+namespace caisson::engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kEnvdLink = "envd";
+constexpr const char* kMeminfoDir = "meminfo";
+constexpr const char* kEmptyDir = "empty";
+constexpr size_t kMaxEnvdBytes = 64 << 20;
+
+// SECURITY: `name` decides what becomes the root of a sandbox, so it may not be a way elsewhere.
+bool IsPlainName(std::string_view name) {
+  return !name.empty() && name[0] != '.' && name.find('/') == std::string_view::npos;
+}
+
+Result<UniqueFd> ReadOnlyMount(const char* path) {
+  TRY_ASSIGN(UniqueFd mount, CloneMount(AT_FDCWD, path));
+  TRY(MakeReadOnly(mount.get()));
+  return mount;
+}
+
+// Several launchers may do it at once, and none may replace what another has mounted already: the
+// kernel attaches no mount of a file without a name.
+Status WriteOnce(const std::string& path, const std::string& text) {
+  std::string mine = path + "." + RandomHex(4);
+  TRY(WriteFileAtomic(mine, text, 0444));
+  bool linked = link(mine.c_str(), path.c_str()) == 0 || errno == EEXIST;
+  Status status;
+  if (!linked) status = FailErrno("creating {}", path);
+  unlink(mine.c_str());
+  return status;
+}
+
+// What `free` and language runtimes read. The kernel's own would show the whole host.
+std::string MeminfoText(int64_t memory_bytes) {
+  int64_t kb = memory_bytes / 1024;
+  std::string text;
+  auto line = [&](const char* name, int64_t value) {
+    text += fmt::format("{:<16}{:>8} kB\n", fmt::format("{}:", name), value);
+  };
+  for (const char* name : {"MemTotal", "MemFree", "MemAvailable"}) line(name, kb);
+  for (const char* name :
+       {"Buffers",      "Cached",         "SwapCached",   "Active",         "Inactive",
+        "Active(anon)", "Inactive(anon)", "Active(file)", "Inactive(file)", "Unevictable",
+        "Mlocked",      "SwapTotal",      "SwapFree",     "Dirty",          "Writeback",
+        "AnonPages",    "Mapped",         "Shmem",        "KReclaimable",   "Slab",
+        "SReclaimable", "SUnreclaim",     "KernelStack",  "PageTables"})
+    line(name, 0);
+  line("CommitLimit", kb);
+  line("Committed_AS", 0);
+  return text;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Host>> Host::Open(const Config& config, const NetworkRoot& network,
+                                         const Shelf& shelf) {
+  std::unique_ptr<Host> host(new Host(config, shelf));
+  TRY_ASSIGN(host->slots_, SlotTable::Open(config));
+  TRY_ASSIGN(CgroupLayout layout, CgroupLayout::Detect());
+  TRY_ASSIGN(host->cgroups_, CgroupParent::Open(layout, ServerTag(config.data_dir)));
+  if (network.available) {
+    TRY_ASSIGN(HostLink link, HostLink::Open(network));
+    host->link_.emplace(std::move(link));
+  }
+  TRY_ASSIGN(host->seccomp_, SeccompFilter::Compile(config.nesting));
+  host->kernel_paths_ = KernelPaths::Find();
+  TRY_ASSIGN(host->boot_id_, ReadBootId());
+  return host;
+}
+
+Result<int> Host::OpenTemplate(const std::string& root_dir) {
+  if (auto it = templates_.find(root_dir); it != templates_.end()) return it->second.get();
+  std::error_code ec;
+  fs::path wanted = fs::canonical(root_dir, ec);
+  if (ec) return Fail(Code::kNotFound, "the template's root {} does not exist", root_dir);
+  bool known = false;
+  for (const auto& entry : fs::directory_iterator(config_.template_dir, ec)) {
+    if (!IsPlainName(entry.path().filename().string())) continue;
+    std::error_code missing;
+    known = known || fs::canonical(entry.path() / "rootfs", missing) == wanted;
+  }
+  if (!known)
+    return Fail(Code::kPermissionDenied, "{} is not the root of a template in {}", root_dir,
+                config_.template_dir);
+  UniqueFd fd(open(wanted.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd) return FailErrno("opening the template's root");
+  return templates_.emplace(root_dir, std::move(fd)).first->second.get();
+}
+
+Result<UniqueFd> Host::EnvdMount() const { return ReadOnlyMount(kEnvdLink); }
+
+Result<UniqueFd> Host::EmptyDirMount() const { return ReadOnlyMount(kEmptyDir); }
+
+Result<UniqueFd> Host::MeminfoMount(int64_t memory_bytes) const {
+  std::string path = fmt::format("{}/{}", kMeminfoDir, memory_bytes);
+  if (access(path.c_str(), F_OK)) TRY(WriteOnce(path, MeminfoText(memory_bytes)));
+  return ReadOnlyMount(path.c_str());
+}
+
+Status EnterEngineDirectory(const Config& config) {
+  std::string path = config.data_dir + "/engine";
+  std::error_code ec;
+  fs::create_directories(config.data_dir, ec);
+  if (ec) return Fail(Code::kInternal, "creating {}: {}", config.data_dir, ec.message());
+  if (mkdir(path.c_str(), 0700) && errno != EEXIST) return FailErrno("creating {}", path);
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info;
+  if (!fd || fstat(fd.get(), &info)) return FailErrno("opening {}", path);
+  // SECURITY: whoever else could write here would choose what root does.
+  if (info.st_uid != geteuid() || (info.st_mode & 077))
+    return Fail(Code::kFailedPrecondition, "{} must belong to root with mode 0700", path);
+  if (fchdir(fd.get())) return FailErrno("entering {}", path);
+  for (const char* name :
+       {kSandboxesDir, kBlankDir, kShelvesDir, kShelfMount, kMountPoint, kMeminfoDir, kEmptyDir})
+    if (mkdir(name, 0755) && errno != EEXIST) return FailErrno("creating {}/{}", path, name);
+  return {};
+}
+
+Status InstallEnvd() {
+  std::error_code ec;
+  fs::path beside = fs::read_symlink("/proc/self/exe", ec).parent_path();
+  fs::path source = beside / "caisson-envd";
+  if (!fs::exists(source, ec)) source = beside.parent_path() / "bin" / "caisson-envd";
+  auto program = ReadFile(source.string(), kMaxEnvdBytes);
+  if (!program)
+    return Fail(Code::kFailedPrecondition,
+                "caisson-envd, which runs inside every sandbox, was not found beside this program");
+  std::string dir = "envd-" + HexEncode(Sha256(*program)).substr(0, 16);
+  std::string path = dir + "/envd";
+  if (mkdir(dir.c_str(), 0755) && errno != EEXIST) return FailErrno("creating {}", dir);
+  if (access(path.c_str(), F_OK)) TRY(WriteFileAtomic(path, *program, 0755));
+  std::string temporary = "envd." + RandomHex(4) + ".tmp";
+  if (symlink(path.c_str(), temporary.c_str()) || rename(temporary.c_str(), kEnvdLink))
+    return FailErrno("installing envd");
+  return {};
+}
+
+}  // namespace caisson::engine

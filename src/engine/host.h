@@ -1,0 +1,73 @@
+// What one process needs at hand to build and remove sandboxes. The engine's main process and each
+// launcher open their own: some of it (locks, netlink sockets) must not be shared by a fork.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "engine/cgroup.h"
+#include "engine/child.h"
+#include "engine/disk.h"
+#include "engine/network.h"
+#include "engine/seccomp.h"
+#include "engine/slot.h"
+#include "engine/steps.h"
+
+namespace caisson::engine {
+
+class Host {
+ public:
+  // `config` must outlive it. The current directory is the engine's.
+  static Result<std::unique_ptr<Host>> Open(const Config& config, const NetworkRoot& network,
+                                            const Shelf& shelf);
+
+  const Config& config() const { return config_; }
+  SlotTable& slots() { return *slots_; }
+  CgroupParent& cgroups() { return *cgroups_; }
+  const Shelf& shelf() const { return shelf_; }
+  BlankImages& blank_images() { return blank_images_; }
+  const SeccompFilter& seccomp() const { return seccomp_; }
+  const KernelPaths& kernel_paths() const { return kernel_paths_; }
+  Steps& steps() { return steps_; }
+  const std::string& boot_id() const { return boot_id_; }
+  // Null when sandboxes can have only their loopback here.
+  HostLink* link() { return link_ ? &*link_ : nullptr; }
+
+  // The directory of a template, open. SECURITY: the server is not trusted to name just any
+  // directory: it must be <template_dir>/<name>/rootfs, or where that leads to.
+  Result<int> OpenTemplate(const std::string& root_dir);
+  // Detached read-only mounts for one sandbox. Their files belong to host root, whom no sandbox can
+  // be, so nobody inside can change them even where they are mounted.
+  Result<UniqueFd> EnvdMount() const;
+  Result<UniqueFd> MeminfoMount(int64_t memory_bytes) const;
+  Result<UniqueFd> EmptyDirMount() const;
+
+ private:
+  Host(const Config& config, const Shelf& shelf)
+      : config_(config), shelf_(shelf), steps_(config.engine_fail_at) {}
+
+  const Config& config_;
+  std::unique_ptr<SlotTable> slots_;
+  std::unique_ptr<CgroupParent> cgroups_;
+  std::optional<HostLink> link_;
+  Shelf shelf_;
+  BlankImages blank_images_;
+  SeccompFilter seccomp_;
+  KernelPaths kernel_paths_;
+  Steps steps_;
+  std::string boot_id_;
+  std::map<std::string, UniqueFd> templates_;
+};
+
+// Makes the engine's directory below data_dir if need be, and makes it the current one.
+Status EnterEngineDirectory(const Config& config);
+// Copies caisson-envd from beside the running program to envd-<digest>/envd, once per version, and
+// points `envd` at it: a later build must not change what runs in sandboxes.
+Status InstallEnvd();
+
+}  // namespace caisson::engine

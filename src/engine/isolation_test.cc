@@ -1,0 +1,256 @@
+// What a sandbox looks like from the inside: what it must not see, reach or be able to do, and what
+// a development machine must be able to do all the same.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "base/file.h"
+#include "engine/test_support.h"
+
+namespace caisson::engine {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// One sandbox for all tests of this file; none of them changes it.
+class IsolationTest : public testing::Test {
+ protected:
+  struct World {
+    World() {
+      spec.limits.memory_bytes = 512 << 20;
+      auto instance = engine.Create(spec);
+      if (!instance) ADD_FAILURE() << instance.error().message();
+      if (instance) pid = instance->pid;
+    }
+    TempDir dir;
+    TestEngine engine{TestConfig(dir)};
+    Spec spec = TestSpec(engine.config());
+    int pid = 0;
+  };
+  static void SetUpTestSuite() { world_ = std::make_unique<World>(); }
+  static void TearDownTestSuite() { world_.reset(); }
+
+  static std::string Inside(const std::string& command) {
+    return world_->engine.Run(world_->spec.id, command).output;
+  }
+  static std::string AsUser(const std::string& command) {
+    return Inside("setpriv --reuid 1000 --regid 1000 --init-groups sh -c '" + command + "'");
+  }
+  // Makes a system call by number and says how it ended: "0" or an errno's name.
+  static std::string Syscall(const std::string& arguments) {
+    return Inside(
+        "python3 -c 'import ctypes,errno\n"
+        "libc=ctypes.CDLL(None,use_errno=True)\n"
+        "r=libc.syscall(" +
+        arguments +
+        ")\n"
+        "print(0 if r>=0 else errno.errorcode[ctypes.get_errno()])'");
+  }
+
+  static std::unique_ptr<World> world_;
+};
+std::unique_ptr<IsolationTest::World> IsolationTest::world_;
+
+TEST_F(IsolationTest, EveryNamespaceIsItsOwn) {
+  std::error_code ec;
+  for (const char* name : {"user", "pid", "mnt", "net", "uts", "ipc", "cgroup"}) {
+    std::string ours = std::filesystem::read_symlink(fmt::format("/proc/self/ns/{}", name), ec);
+    std::string theirs =
+        std::filesystem::read_symlink(fmt::format("/proc/{}/ns/{}", world_->pid, name), ec);
+    EXPECT_FALSE(theirs.empty()) << name;
+    EXPECT_NE(ours, theirs) << name;
+  }
+  EXPECT_EQ(Inside("hostname"), "caisson");
+  EXPECT_EQ(Inside("cat /proc/1/comm"), "envd");
+  EXPECT_EQ(Inside("ls -d /proc/[0-9]* | wc -l"), "5");  // init, its child, sh, ls, wc
+  EXPECT_EQ(Inside("cut -d: -f3 /proc/1/cgroup | sort -u"), "/");
+}
+
+TEST_F(IsolationTest, RootInsideIsNobodyOutside) {
+  auto status = ReadFile(fmt::format("/proc/{}/status", world_->pid));
+  ASSERT_TRUE(status);
+  EXPECT_THAT(*status, Not(HasSubstr("Uid:\t0")));
+  EXPECT_EQ(Inside("id -u; id -g; id -G"), "0\n0\n0");
+  EXPECT_EQ(Inside("awk '{print $1, $3}' /proc/self/uid_map /proc/self/gid_map"),
+            "0 65536\n0 65536");
+  // Owners of the template's files are what they are in the template.
+  EXPECT_EQ(Inside("stat -c '%u:%g %a' / /etc/passwd /home/user"),
+            "0:0 755\n0:0 644\n1000:1000 755");
+}
+
+TEST_F(IsolationTest, OnlyStandardDescriptorsAndNothingOfTheHost) {
+  EXPECT_EQ(Inside("readlink /proc/1/fd/0 /proc/1/fd/1 /proc/1/fd/2"),
+            "/dev/null\n/dev/null\n/dev/null");
+  // The rest is the init's own listening socket and this connection's none.
+  EXPECT_EQ(Inside("ls /proc/1/fd | wc -l"), "4");
+  EXPECT_EQ(Inside("tr '\\0' '\\n' < /proc/1/environ | cut -d= -f1"),
+            "PATH\nCAISSON_MEMORY_BYTES\nCAISSON_CPUS");
+  // The root, what the kernel provides, and our few covers; no path of the host.
+  std::string mounts = Inside("cat /proc/self/mounts");
+  EXPECT_THAT(mounts, Not(HasSubstr("tmpfs")));
+  EXPECT_EQ(Inside("awk '$2==\"/\" {print $3}' /proc/self/mounts"), "overlay");
+  EXPECT_EQ(Inside("awk '$3!=\"overlay\" && $3!=\"proc\" && $3!=\"sysfs\" && $3!=\"devpts\" "
+                   "{print $2}' /proc/self/mounts | grep -vE '^(/.caisson/envd|/proc/meminfo"
+                   "|/proc/acpi|/proc/scsi|/proc/asound|/sys/firmware"
+                   "|/sys/devices/virtual/powercap)$'"),
+            "");
+}
+
+TEST_F(IsolationTest, EnvdCannotBeChanged) {
+  EXPECT_THAT(Inside("echo x > /.caisson/envd"), HasSubstr("Read-only file system"));
+  EXPECT_THAT(Inside("rm /.caisson/envd"), HasSubstr("busy"));
+  EXPECT_THAT(Inside("mv /.caisson/envd /tmp/x"), HasSubstr("busy"));
+  EXPECT_THAT(Inside("umount /.caisson/envd"), HasSubstr("ermission"));
+}
+
+TEST_F(IsolationTest, KernelPathsAreHiddenOrReadOnly) {
+  for (const char* path : {"/proc/kcore", "/proc/keys", "/proc/timer_list"})
+    if (access(path, F_OK) == 0)
+      EXPECT_EQ(Inside(fmt::format("cat {} | wc -c", path)), "0") << path;
+  EXPECT_EQ(Inside("ls /sys/firmware"), "");
+  for (const char* path : {"/proc/sys/kernel/domainname", "/proc/sys/vm/drop_caches",
+                           "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger"})
+    EXPECT_NE(world_->engine.Run(world_->spec.id, fmt::format("echo 1 > {}", path)).code, 0)
+        << path;
+  EXPECT_THAT(Inside("mkdir /sys/fs/cgroup/x"), HasSubstr("Read-only"));
+}
+
+TEST_F(IsolationTest, MemoryShownIsTheLimit) {
+  EXPECT_EQ(Inside("awk '/MemTotal/ {print $2}' /proc/meminfo"), "524288");
+  EXPECT_EQ(Inside("free -m | awk '/Mem/ {print $2}'"), "512");
+  EXPECT_EQ(Inside("df -B1M --output=size / | tail -1 | awk '{print ($1 < 256)}'"), "1");
+}
+
+TEST_F(IsolationTest, ForbiddenSystemCallsAreRefused) {
+  // mount, unshare(NEWUSER), setns, bpf, perf_event_open, kexec_load, open_by_handle_at
+  EXPECT_EQ(Syscall("165,b\"x\",b\"/mnt\",b\"tmpfs\",0,0"), "EPERM");
+  EXPECT_EQ(Syscall("272,0x10000000"), "EPERM");
+  EXPECT_EQ(Syscall("272,0x00020000"), "EPERM");
+  EXPECT_EQ(Syscall("308,0,0"), "EPERM");
+  EXPECT_EQ(Syscall("321,0,0,0"), "EPERM");
+  EXPECT_EQ(Syscall("298,0,0,0,0,0"), "EPERM");
+  EXPECT_EQ(Syscall("246,0,0,0,0"), "EPERM");
+  EXPECT_EQ(Syscall("304,0,0,0"), "EPERM");
+  // clone(NEWUSER | SIGCHLD); clone3 does not exist, so that libc uses clone
+  EXPECT_EQ(Syscall("56,0x10000011,0,0,0,0"), "EPERM");
+  EXPECT_EQ(Syscall("435,0,0"), "ENOSYS");
+  // keyctl, add_key, io_uring_setup: as on a kernel without them; userfaultfd
+  EXPECT_EQ(Syscall("250,0,0,0,0,0"), "ENOSYS");
+  EXPECT_EQ(Syscall("248,0,0,0,0,0"), "ENOSYS");
+  EXPECT_EQ(Syscall("425,8,0"), "ENOSYS");
+  EXPECT_EQ(Syscall("323,1"), "EPERM");
+  // reboot, settimeofday, iopl, swapon, init_module
+  EXPECT_EQ(Syscall("169,0,0,0"), "EPERM");
+  EXPECT_EQ(Syscall("164,0,0"), "EPERM");
+  EXPECT_EQ(Syscall("172,3"), "EPERM");
+  EXPECT_EQ(Syscall("167,0,0"), "EPERM");
+  EXPECT_EQ(Syscall("175,0,0,0"), "EPERM");
+  // What no kernel has yet.
+  EXPECT_EQ(Syscall("9999"), "ENOSYS");
+}
+
+TEST_F(IsolationTest, ArgumentsOfSystemCallsAreChecked) {
+  // socket: AF_PACKET, AF_ALG, AF_VSOCK, and AF_PACKET with high bits that the kernel would ignore
+  EXPECT_EQ(Syscall("41,17,3,0"), "EAFNOSUPPORT");
+  EXPECT_EQ(Syscall("41,38,5,0"), "EAFNOSUPPORT");
+  EXPECT_EQ(Syscall("41,40,1,0"), "EAFNOSUPPORT");
+  EXPECT_EQ(Syscall("41,ctypes.c_ulong(0x100000011),3,0"), "EAFNOSUPPORT");
+  for (const char* family : {"1", "2", "10", "16"})
+    EXPECT_EQ(Syscall(fmt::format("41,{},2,0", family)), "0") << family;
+  // ioctl TIOCSTI, also with high bits
+  EXPECT_EQ(Syscall("16,0,0x5412,b\"x\""), "EPERM");
+  EXPECT_EQ(Syscall("16,0,ctypes.c_ulong(0x100005412),b\"x\""), "EPERM");
+  // personality: ADDR_NO_RANDOMIZE yes, READ_IMPLIES_EXEC no
+  EXPECT_EQ(Syscall("135,0x40000"), "0");
+  EXPECT_EQ(Syscall("135,0x400000"), "ENOSYS");
+  // unshare without namespaces is harmless
+  EXPECT_EQ(Syscall("272,0x400"), "0");
+}
+
+TEST_F(IsolationTest, CapabilitiesAreTrimmed) {
+  // chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service net_raw sys_chroot
+  // sys_ptrace audit_write setfcap
+  constexpr const char* kExpected = "00000000a00c25fb";
+  for (const char* set : {"CapPrm", "CapEff", "CapBnd"})
+    EXPECT_EQ(Inside(fmt::format("awk '/{}/ {{print $2}}' /proc/1/status", set)), kExpected) << set;
+  EXPECT_EQ(Inside("awk '/CapInh|CapAmb/ {print $2}' /proc/1/status"),
+            "0000000000000000\n0000000000000000");
+  EXPECT_EQ(Inside("awk '/NoNewPrivs/ {print $2}' /proc/1/status"), "0");
+  EXPECT_EQ(Inside("awk '/^Seccomp:/ {print $2}' /proc/1/status"), "2");
+  EXPECT_THAT(Inside("mknod /tmp/disk b 7 0"), HasSubstr("not permitted"));
+  EXPECT_THAT(Inside("date -s 2000-01-01"), HasSubstr("not permitted"));
+  EXPECT_THAT(Inside("dmesg"), HasSubstr("not permitted"));
+  EXPECT_THAT(Inside("hostname other"), HasSubstr("permi"));
+  EXPECT_THAT(Inside("ip link add dummy0 type dummy"), HasSubstr("not permitted"));
+}
+
+TEST_F(IsolationTest, SudoWorksForTheUser) {
+  EXPECT_EQ(AsUser("id -un"), "user");
+  EXPECT_EQ(AsUser("sudo -n id -u"), "0");
+  EXPECT_THAT(AsUser("cat /etc/shadow"), HasSubstr("Permission denied"));
+}
+
+TEST_F(IsolationTest, DevicesTerminalsAndSharedMemoryWork) {
+  EXPECT_EQ(Inside("head -c 3 /dev/zero | od -An -tx1"), "00 00 00");
+  EXPECT_EQ(AsUser("head -c 4 /dev/urandom | wc -c"), "4");
+  EXPECT_EQ(AsUser("echo x > /dev/null && echo ok"), "ok");
+  EXPECT_THAT(AsUser("python3 -c \"import os; m,s=os.openpty(); print(os.ttyname(s))\""),
+              HasSubstr("/dev/pts/"));
+  EXPECT_EQ(Inside("stat -c %a /dev/shm /tmp"), "1777\n1777");
+  EXPECT_EQ(AsUser("python3 -c \"from multiprocessing import Lock; Lock(); print(1)\""), "1");
+}
+
+TEST_F(IsolationTest, DevelopersToolsWork) {
+  EXPECT_THAT(AsUser("strace -e trace=write true 2>&1"), HasSubstr("exited with 0"));
+  EXPECT_THAT(AsUser("gdb -batch -ex run -ex bt --args /bin/true 2>&1"),
+              HasSubstr("exited normally"));
+  EXPECT_THAT(AsUser("cd /tmp && git init -q repo && cd repo && git config user.email a@b && "
+                     "git config user.name a && touch f && git add f && git commit -qm m && "
+                     "git log --oneline | wc -l"),
+              HasSubstr("1"));
+  EXPECT_EQ(AsUser("node -e \"console.log(6*7)\""), "42");
+  EXPECT_EQ(AsUser("cd /tmp && printf \"int main(){return 0;}\" > m.c && gcc m.c && ./a.out && "
+                   "echo built"),
+            "built");
+  EXPECT_EQ(Inside("mv /usr/lib/python3 /usr/lib/moved && mv /usr/lib/moved /usr/lib/python3 && "
+                   "echo renamed"),
+            "renamed");
+  EXPECT_THAT(Inside("ping -c 1 -W 2 127.0.0.1"), HasSubstr("1 received"));
+  EXPECT_THAT(AsUser("ping -c 1 -W 2 127.0.0.1"), HasSubstr("1 received"));
+}
+
+TEST_F(IsolationTest, SignalsAndLimitsAreFresh) {
+  EXPECT_EQ(Inside("awk '/SigIgn|SigBlk/ {print $2}' /proc/self/status"),
+            "0000000000000000\n0000000000000000");
+  EXPECT_EQ(Inside("ulimit -c"), "0");
+  EXPECT_EQ(Inside("ps -o ni= -p 1 | tr -d ' '"), "-10");
+  EXPECT_EQ(Inside("umask"), "0022");
+}
+
+TEST_F(IsolationTest, OtherSandboxesAreOutOfReach) {
+  Spec other = TestSpec(world_->engine.config());
+  ASSERT_TRUE(world_->engine.Create(other));
+  std::string address = world_->engine.Run(other.id, "hostname -I").output;
+  ASSERT_FALSE(address.empty());
+  EXPECT_NE(world_->engine
+                .Run(world_->spec.id, "timeout 2 bash -c 'echo > /dev/tcp/" + address + "/49983'")
+                .code,
+            0);
+  EXPECT_TRUE(world_->engine.Destroy(other.id));
+}
+
+TEST_F(IsolationTest, LoopbackOnlyWithoutNetwork) {
+  Spec alone = TestSpec(world_->engine.config());
+  alone.network = Network::kNone;
+  ASSERT_TRUE(world_->engine.Create(alone));
+  EXPECT_EQ(world_->engine.Run(alone.id, "ls /sys/class/net").output, "lo");
+  EXPECT_EQ(world_->engine.Run(alone.id, "cat /sys/class/net/lo/operstate").output, "unknown");
+  EXPECT_TRUE(world_->engine.Destroy(alone.id));
+}
+
+}  // namespace
+}  // namespace caisson::engine

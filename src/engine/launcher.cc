@@ -1,0 +1,188 @@
+#include "engine/launcher.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+
+#include "base/log.h"
+#include "engine/pidfd.h"
+
+namespace caisson::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// A launcher keeps to a job's deadline itself; one that does not hangs in the kernel.
+constexpr std::chrono::seconds kGrace{10};
+constexpr std::chrono::seconds kUndoTimeout{30};
+// A launcher that dies sooner than this is not started again at once.
+constexpr std::chrono::seconds kRestartPause{1};
+
+Result<Message> Build(Driver& driver, Message request, Deadline deadline, int socket,
+                      std::string& made) {
+  TRY_ASSIGN(Spec spec, DecodeSpec(std::move(request)));
+  TRY_ASSIGN(Sandbox sandbox, driver.Create(spec, deadline, socket));
+  made = spec.id;
+  Message answer{{{"instance", EncodeInstance(sandbox.instance)}}, "", {}};
+  answer.fds.push_back(std::move(sandbox.process));
+  answer.fds.push_back(std::move(sandbox.network));
+  answer.fds.push_back(std::move(sandbox.disk));
+  return answer;
+}
+
+Result<Message> Perform(Driver& driver, Message request, int socket, std::string& made) {
+  TRY_ASSIGN(std::string op, GetString(request.head, "op"));
+  TRY_ASSIGN(int64_t timeout, GetInt(request.head, "timeout_ms"));
+  Deadline deadline = steady_clock::now() + milliseconds(timeout);
+  if (op == "create") return Build(driver, std::move(request), deadline, socket, made);
+  TRY_ASSIGN(std::string id, GetString(request.head, "id"));
+  TRY(driver.Destroy(id, deadline));
+  return Message{};
+}
+
+}  // namespace
+
+int RunLauncher(const Driver& parent, int socket) {
+  SetProcessTitle("caisson: launcher");
+  LeaveOomProtection();
+  auto driver = parent.ForLauncher();
+  if (!driver) {
+    LogError("a launcher cannot start", {{"error", driver.error().message()}});
+    return 1;
+  }
+  for (;;) {
+    auto request = Receive(socket);
+    if (!request) return 0;  // the engine is gone
+    // It woke up a driver that was waiting, or came too late.
+    if (GetString(request->head, "op") == "cancel") continue;
+    std::string made;
+    auto answer = Perform(**driver, std::move(*request), socket, made);
+    Message error;
+    if (!answer) error.head["error"] = EncodeError(answer.error());
+    if (Send(socket, answer ? *answer : error)) continue;
+    // Nobody will ever know of it.
+    if (!made.empty()) (void)(*driver)->Destroy(made, steady_clock::now() + kUndoTimeout);
+    return 0;
+  }
+}
+
+LauncherPool::LauncherPool(EventLoop& loop, size_t count, size_t max_queue, Start start)
+    : loop_(loop), max_queue_(max_queue), start_(std::move(start)), launchers_(count) {}
+
+Status LauncherPool::StartAll() {
+  for (size_t i = 0; i < launchers_.size(); ++i) TRY(StartOne(i));
+  return {};
+}
+
+Status LauncherPool::StartOne(size_t index) {
+  Launcher& launcher = launchers_[index];
+  launcher.started_at = steady_clock::now();
+  TRY_ASSIGN(SocketPair pair, MakeSocketPair());
+  TRY_ASSIGN(Forked process, start_(pair.second.get()));
+  launcher.process = std::move(process);
+  launcher.socket = std::move(pair.first);
+  return loop_.Watch(launcher.socket.get(), EPOLLIN, [this, index] { OnReadable(index); });
+}
+
+Status LauncherPool::Submit(Job job, bool urgent) {
+  if (!urgent && queue_.size() >= max_queue_)
+    return Fail(Code::kResourceExhausted, "{} sandboxes wait to be built already; try again later",
+                queue_.size());
+  queue_.push_back(std::move(job));
+  Dispatch();
+  return {};
+}
+
+bool LauncherPool::Cancel(const std::string& id) {
+  if (std::erase_if(queue_, [&](const Job& job) { return job.id == id; }) > 0) return true;
+  for (Launcher& launcher : launchers_)
+    if (launcher.job && launcher.job->id == id && launcher.socket)
+      (void)Send(launcher.socket.get(), Message{{{"op", "cancel"}}, "", {}});
+  return false;
+}
+
+void LauncherPool::Dispatch() {
+  for (size_t i = 0; i < launchers_.size() && !queue_.empty(); ++i) {
+    Launcher& launcher = launchers_[i];
+    if (launcher.job || !launcher.socket) continue;
+    launcher.job = std::make_unique<Job>(std::move(queue_.front()));
+    queue_.pop_front();
+    auto left = std::chrono::ceil<milliseconds>(launcher.job->deadline - steady_clock::now());
+    launcher.job->request.head["timeout_ms"] = std::max<int64_t>(left.count(), 1);
+    if (Send(launcher.socket.get(), launcher.job->request)) {
+      launcher.job->request = {};
+      continue;
+    }
+    // It is dead, and OnReadable() will find out; the job goes to another.
+    queue_.push_front(std::move(*launcher.job));
+    launcher.job.reset();
+    loop_.Unwatch(launcher.socket.get());
+    launcher.socket.Reset();
+  }
+}
+
+void LauncherPool::OnReadable(size_t index) {
+  Launcher& launcher = launchers_[index];
+  auto answer = Receive(launcher.socket.get());
+  if (!answer) return Replace(index);
+  auto job = std::move(launcher.job);
+  Dispatch();
+  if (!job) return;
+  Status status = DecodeStatus(answer->head);
+  if (status)
+    job->done(std::move(answer), false);
+  else
+    job->done(tl::unexpected(std::move(status).error()), false);
+}
+
+void LauncherPool::Replace(size_t index) {
+  Launcher& launcher = launchers_[index];
+  auto job = std::move(launcher.job);
+  LogError("a launcher died and is replaced",
+           {{"pid", launcher.process.pid}, {"sandbox", job ? job->id : ""}});
+  loop_.Unwatch(launcher.socket.get());
+  SendSignal(launcher.process.process.get(), SIGKILL);
+  launcher.process = {};
+  launcher.socket.Reset();
+  if (steady_clock::now() - launcher.started_at >= kRestartPause) Restart(index);
+  if (job) job->done(Fail(Code::kInternal, "the process that worked on this sandbox died"), true);
+  Dispatch();
+}
+
+void LauncherPool::Restart(size_t index) {
+  if (Status started = StartOne(index); !started)
+    LogError("a launcher cannot be started", {{"error", started.error().message()}});
+}
+
+Deadline LauncherPool::NextDeadline() const {
+  Deadline next = steady_clock::now() + std::chrono::minutes(1);
+  for (const Job& job : queue_) next = std::min(next, job.deadline);
+  for (const Launcher& launcher : launchers_) {
+    if (launcher.job) next = std::min(next, launcher.job->deadline + kGrace);
+    if (!launcher.socket) next = std::min(next, launcher.started_at + kRestartPause);
+  }
+  return next;
+}
+
+void LauncherPool::Expire() {
+  auto now = steady_clock::now();
+  std::vector<Job> late;
+  for (auto it = queue_.begin(); it != queue_.end();) {
+    if (it->deadline > now) {
+      ++it;
+      continue;
+    }
+    late.push_back(std::move(*it));
+    it = queue_.erase(it);
+  }
+  for (Job& job : late)
+    job.done(Fail(Code::kDeadlineExceeded, "no launcher was free in time"), false);
+  for (size_t i = 0; i < launchers_.size(); ++i) {
+    Launcher& launcher = launchers_[i];
+    if (launcher.job && launcher.job->deadline + kGrace <= now) Replace(i);
+    if (!launcher.socket && launcher.started_at + kRestartPause <= now) Restart(i);
+  }
+  Dispatch();
+}
+
+}  // namespace caisson::engine

@@ -1,0 +1,233 @@
+#include "engine/namespace_driver.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "base/log.h"
+#include "engine/creation.h"
+#include "engine/pidfd.h"
+#include "engine/record.h"
+
+namespace caisson::engine {
+namespace {
+
+constexpr std::chrono::seconds kRecoverTimeout{10};
+constexpr int64_t kMinMemory = 16 << 20;  // envd and a shell
+constexpr int64_t kMinDisk = 16 << 20;    // an ext4 file system with room for anything
+constexpr int64_t kMinPids = 16;
+constexpr size_t kMaxIdLength = 64;
+
+// SECURITY: the id becomes part of paths, so it is checked here and not only by the server.
+bool IsValidId(std::string_view id) {
+  if (id.empty() || id.size() > kMaxIdLength) return false;
+  return std::all_of(id.begin(), id.end(),
+                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+}
+
+Status Check(const Spec& spec) {
+  if (!IsValidId(spec.id))
+    return Fail(Code::kInvalidArgument, "'{}' is not a sandbox id ([a-z0-9], at most {})", spec.id,
+                kMaxIdLength);
+  if (spec.boot.size() > kMaxBootBytes)
+    return Fail(Code::kInvalidArgument, "environment and settings are longer than {} bytes",
+                kMaxBootBytes);
+  const Limits& limits = spec.limits;
+  if (limits.cpus < 1 || limits.memory_bytes < kMinMemory || limits.disk_bytes < kMinDisk ||
+      limits.pids < kMinPids)
+    return Fail(Code::kInvalidArgument,
+                "a sandbox needs at least 1 CPU, {} MB of memory, {} MB of disk and {} processes",
+                kMinMemory >> 20, kMinDisk >> 20, kMinPids);
+  return {};
+}
+
+std::chrono::milliseconds Left(Deadline deadline) {
+  return std::max(std::chrono::milliseconds(1), std::chrono::ceil<std::chrono::milliseconds>(
+                                                    deadline - std::chrono::steady_clock::now()));
+}
+
+}  // namespace
+
+Capabilities NamespaceDriver::capabilities() const { return {.network = network_.available}; }
+
+Status NamespaceDriver::OpenHost() {
+  TRY_ASSIGN(host_, Host::Open(config_, network_, shelf_));
+  own_network_.Reset(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
+  if (!own_network_) return FailErrno("opening this process's network namespace");
+  return {};
+}
+
+Status NamespaceDriver::Prepare() {
+  TRY(InstallEnvd());
+  TRY_ASSIGN(shelf_, Shelf::Mount());
+  network_ = NetworkRoot::SetUp(config_);
+  if (!network_.available)
+    LogWarn("sandboxes have no network", {{"reason", network_.reason}});
+  else if (!network_.warning.empty())
+    LogWarn("network of sandboxes", {{"warning", network_.warning}});
+  return OpenHost();
+}
+
+Result<std::unique_ptr<Driver>> NamespaceDriver::ForLauncher() const {
+  auto driver = std::make_unique<NamespaceDriver>(config_);
+  driver->network_ = network_;
+  driver->shelf_ = shelf_;
+  TRY(driver->OpenHost());
+  return driver;
+}
+
+std::vector<Sandbox> NamespaceDriver::Recover() {
+  std::set<std::string> ids;
+  if (auto records = RecordDir::List()) ids.insert(records->begin(), records->end());
+  if (auto cgroups = host_->cgroups().List()) ids.insert(cgroups->begin(), cgroups->end());
+  if (auto slots = host_->slots().List())
+    for (const auto& slot : *slots) ids.insert(slot.sandbox_id);
+  std::vector<Sandbox> living;
+  for (const std::string& id : ids) {
+    auto sandbox = Adopt(id);
+    if (sandbox) {
+      living.push_back(std::move(*sandbox));
+      continue;
+    }
+    LogInfo("removing what is left of a sandbox",
+            {{"sandbox", id}, {"reason", sandbox.error().message()}});
+    Status removed = Destroy(id, std::chrono::steady_clock::now() + kRecoverTimeout);
+    if (!removed)
+      LogError("a dead sandbox cannot be removed",
+               {{"sandbox", id}, {"error", removed.error().message()}});
+  }
+  shelf_.RemoveEmpty();
+  return living;
+}
+
+void NamespaceDriver::CleanUp() {
+  if (Status removed = NetworkRoot::TearDown(config_); network_.available && !removed)
+    LogWarn("the network rules stay behind", {{"error", removed.error().message()}});
+  host_->cgroups().RemoveIfEmpty();
+}
+
+Result<Sandbox> NamespaceDriver::Adopt(const std::string& id) {
+  RecordDir dir = RecordDir::Leftover(id);
+  auto record = dir.Read();
+  bool ready = dir.ready();
+  dir.Keep();
+  if (!record) return tl::unexpected(std::move(record).error());
+  if (!ready) return Fail(Code::kFailedPrecondition, "it was never ready");
+  if (record->boot_id != host_->boot_id())
+    return Fail(Code::kFailedPrecondition, "the host was restarted");
+  // The descriptor first: if the number now means another process, the start time tells.
+  TRY_ASSIGN(UniqueFd process, OpenProcess(record->pid));
+  TRY_ASSIGN(uint64_t start_time, ReadStartTime(record->pid));
+  if (start_time != record->start_time || WaitForExit(process.get(), {}))
+    return Fail(Code::kNotFound, "its first process has ended");
+
+  TRY_ASSIGN(Cgroup cgroup, Cgroup::Open(host_->cgroups(), id));
+  auto inside = cgroup.Processes();
+  cgroup.Keep();
+  if (!inside || std::find(inside->begin(), inside->end(), record->pid) == inside->end())
+    return Fail(Code::kFailedPrecondition, "its process is not in its cgroup");
+  TRY_ASSIGN(Slot slot, host_->slots().Adopt(record->slot, id));
+  slot.Keep();
+  TRY_ASSIGN(UniqueFd disk, Disk::OpenInUse(id, record->loop));
+  UniqueFd network(open(fmt::format("/proc/{}/ns/net", record->pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!network) return FailErrno("opening its network namespace");
+  return Sandbox{{id, record->pid, record->created_at},
+                 std::move(process),
+                 std::move(network),
+                 std::move(disk)};
+}
+
+Result<Sandbox> NamespaceDriver::Create(const Spec& spec, Deadline deadline, int abort) {
+  TRY(Check(spec));
+  return Creation(*host_, spec, deadline, abort).Run();
+}
+
+Status NamespaceDriver::Destroy(const std::string& id, Deadline deadline) {
+  if (!IsValidId(id)) return Fail(Code::kInvalidArgument, "'{}' is not a sandbox id", id);
+  // SECURITY: the slot goes last, and only when nothing inside lives any more: with it the uid
+  // range may belong to another sandbox.
+  Cgroup cgroup = Cgroup::Leftover(host_->cgroups(), id);
+  Status removed = cgroup.Remove(Left(deadline));
+  cgroup.Keep();
+  TRY(std::move(removed));
+  TRY(shelf_.RemoveImage(id));
+  RecordDir dir = RecordDir::Leftover(id);
+  auto record = dir.Read();
+  Status cleared = dir.Remove();
+  dir.Keep();
+  TRY(std::move(cleared));
+  if (record) {
+    if (auto slot = host_->slots().Adopt(record->slot, id)) slot->Release();
+    return {};
+  }
+  return ReleaseSlot(id);
+}
+
+// The long way, for what died before its slot was written down.
+Status NamespaceDriver::ReleaseSlot(const std::string& id) {
+  TRY_ASSIGN(auto entries, host_->slots().List());
+  for (const auto& entry : entries)
+    if (entry.sandbox_id == id)
+      if (auto slot = host_->slots().Adopt(entry.number, id)) slot->Release();
+  return {};
+}
+
+void NamespaceDriver::Kill(const Sandbox& sandbox) {
+  // Its first process takes the whole pid namespace with it.
+  SendSignal(sandbox.process.get(), SIGKILL);
+}
+
+Result<std::vector<UniqueFd>> NamespaceDriver::Dial(const Sandbox& sandbox, size_t count) {
+  if (setns(sandbox.network.get(), CLONE_NEWNET))
+    return FailErrno("entering the network of sandbox {}", sandbox.instance.id);
+  std::vector<UniqueFd> sockets;
+  int error = 0;
+  while (sockets.size() < count && !error) {
+    UniqueFd fd(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    int no = 0;
+    if (!fd || setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)))
+      error = errno;
+    else
+      sockets.push_back(std::move(fd));
+  }
+  // SECURITY: this process must never go on inside a sandbox's network.
+  if (setns(own_network_.get(), CLONE_NEWNET)) std::abort();
+  if (error) {
+    errno = error;
+    return FailErrno("making a socket in the network of sandbox {}", sandbox.instance.id);
+  }
+  return sockets;
+}
+
+Result<Usage> NamespaceDriver::Measure(const Sandbox& sandbox) {
+  TRY_ASSIGN(Cgroup cgroup, Cgroup::Open(host_->cgroups(), sandbox.instance.id));
+  Usage usage;
+  Status measured = cgroup.Measure(usage);
+  cgroup.Keep();
+  TRY(std::move(measured));
+  struct statvfs disk;
+  if (fstatvfs(sandbox.disk.get(), &disk))
+    return FailErrno("measuring the disk of sandbox {}", sandbox.instance.id);
+  auto block = static_cast<int64_t>(disk.f_frsize);
+  usage.disk_total_bytes = static_cast<int64_t>(disk.f_blocks) * block;
+  usage.disk_used_bytes = static_cast<int64_t>(disk.f_blocks - disk.f_bfree) * block;
+  return usage;
+}
+
+ExitReason NamespaceDriver::WhyEnded(const Sandbox& sandbox) {
+  auto status = ExitStatus(sandbox.process.get());
+  if (status && !WIFSIGNALED(*status)) return ExitReason::kEnvdExited;
+  auto usage = Measure(sandbox);
+  bool killed_by_kernel = !status || WTERMSIG(*status) == SIGKILL;
+  if (killed_by_kernel && usage && usage->oom_kills > 0) return ExitReason::kOutOfMemory;
+  return status ? ExitReason::kEnvdKilled : ExitReason::kUnknown;
+}
+
+}  // namespace caisson::engine

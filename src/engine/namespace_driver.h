@@ -1,0 +1,45 @@
+// The built-in driver: a sandbox is a set of Linux namespaces with an overlay root, cgroup limits,
+// a uid range of its own and a seccomp filter. It shares the host's kernel.
+#pragma once
+
+#include <memory>
+
+#include "base/config.h"
+#include "engine/engine.h"
+#include "engine/host.h"
+
+namespace caisson::engine {
+
+class NamespaceDriver : public Driver {
+ public:
+  // `config` must outlive it.
+  explicit NamespaceDriver(const Config& config) : config_(config) {}
+
+  std::string_view name() const override { return "namespace"; }
+  Capabilities capabilities() const override;
+
+  Status Prepare() override;
+  Result<std::unique_ptr<Driver>> ForLauncher() const override;
+  std::vector<Sandbox> Recover() override;
+  void CleanUp() override;
+  Result<Sandbox> Create(const Spec& spec, Deadline deadline, int abort) override;
+  Status Destroy(const std::string& id, Deadline deadline) override;
+  void Kill(const Sandbox& sandbox) override;
+  Result<std::vector<UniqueFd>> Dial(const Sandbox& sandbox, size_t count) override;
+  Result<Usage> Measure(const Sandbox& sandbox) override;
+  ExitReason WhyEnded(const Sandbox& sandbox) override;
+
+ private:
+  Status OpenHost();
+  // The living sandbox behind a record of an earlier engine process, if all of it agrees.
+  Result<Sandbox> Adopt(const std::string& id);
+  Status ReleaseSlot(const std::string& id);
+
+  const Config& config_;
+  NetworkRoot network_;
+  Shelf shelf_;
+  std::unique_ptr<Host> host_;
+  UniqueFd own_network_;  // to come back from a sandbox's
+};
+
+}  // namespace caisson::engine

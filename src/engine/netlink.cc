@@ -1,0 +1,116 @@
+#include "engine/netlink.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace caisson::engine {
+namespace {
+
+constexpr timeval kAnswerTimeout{.tv_sec = 2, .tv_usec = 0};
+
+size_t Padded(size_t size) { return NLMSG_ALIGN(size); }
+
+}  // namespace
+
+void NetlinkBatch::Append(const void* data, size_t size) {
+  size_t at = bytes_.size();
+  bytes_.resize(at + Padded(size));  // the padding is zero
+  if (size) memcpy(bytes_.data() + at, data, size);
+  Current()->nlmsg_len = static_cast<uint32_t>(bytes_.size() - current_);
+}
+
+nlmsghdr* NetlinkBatch::Current() { return reinterpret_cast<nlmsghdr*>(bytes_.data() + current_); }
+
+void NetlinkBatch::BeginRaw(uint16_t type, uint16_t flags, const void* header, size_t size,
+                            std::string_view doing) {
+  doings_.push_back(doing);
+  current_ = bytes_.size();
+  bytes_.resize(current_ + sizeof(nlmsghdr));
+  nlmsghdr* message = Current();
+  message->nlmsg_type = type;
+  message->nlmsg_flags = static_cast<uint16_t>(flags | NLM_F_REQUEST | NLM_F_ACK);
+  message->nlmsg_seq = static_cast<uint32_t>(doings_.size());
+  Append(header, size);
+}
+
+void NetlinkBatch::Add(uint16_t attribute, const void* data, size_t size) {
+  rtattr header{.rta_len = static_cast<uint16_t>(RTA_LENGTH(size)), .rta_type = attribute};
+  Append(&header, sizeof header);
+  Append(data, size);
+}
+
+void NetlinkBatch::AddText(uint16_t attribute, std::string_view text) {
+  std::string terminated(text);
+  Add(attribute, terminated.c_str(), terminated.size() + 1);
+}
+
+void NetlinkBatch::AddIpv4(uint16_t attribute, uint32_t address) {
+  AddU32(attribute, htonl(address));
+}
+
+void NetlinkBatch::Nest(uint16_t attribute) {
+  nests_.push_back(bytes_.size());
+  rtattr header{.rta_len = 0, .rta_type = static_cast<uint16_t>(attribute | NLA_F_NESTED)};
+  Append(&header, sizeof header);
+}
+
+void NetlinkBatch::EndNest() {
+  size_t start = nests_.back();
+  nests_.pop_back();
+  reinterpret_cast<rtattr*>(bytes_.data() + start)->rta_len =
+      static_cast<uint16_t>(bytes_.size() - start);
+}
+
+void NetlinkBatch::AddRaw(const void* data, size_t size) { Append(data, size); }
+
+Result<Netlink> Netlink::Open() {
+  UniqueFd fd(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  if (!fd) return FailErrno("cannot open a netlink socket");
+  // Errors then do not carry the request back.
+  int on = 1;
+  setsockopt(fd.get(), SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof on);
+  if (setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &kAnswerTimeout, sizeof kAnswerTimeout) != 0)
+    return FailErrno("cannot set the netlink timeout");
+  return Netlink(std::move(fd));
+}
+
+Status Netlink::Run(NetlinkBatch& batch) {
+  sockaddr_nl kernel{.nl_family = AF_NETLINK};
+  // Sequence numbers go on from batch to batch, so that a late answer to an earlier batch (after a
+  // timeout) is not taken for one of this.
+  uint32_t first = next_sequence_;
+  next_sequence_ += static_cast<uint32_t>(batch.doings_.size());
+  for (size_t at = 0; at < batch.bytes_.size();) {
+    auto* message = reinterpret_cast<nlmsghdr*>(batch.bytes_.data() + at);
+    message->nlmsg_seq += first - 1;
+    at += Padded(message->nlmsg_len);
+  }
+  if (sendto(fd_.get(), batch.bytes_.data(), batch.bytes_.size(), 0,
+             reinterpret_cast<sockaddr*>(&kernel), sizeof kernel) < 0)
+    return FailErrno("cannot talk to the kernel by netlink");
+  Status status;
+  size_t answers = 0;
+  while (answers < batch.doings_.size()) {
+    alignas(nlmsghdr) char buffer[8192];
+    ssize_t n = recv(fd_.get(), buffer, sizeof buffer, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return FailErrno("no answer from the kernel by netlink");
+    auto left = static_cast<uint32_t>(n);
+    for (auto* message = reinterpret_cast<nlmsghdr*>(buffer); NLMSG_OK(message, left);
+         message = NLMSG_NEXT(message, left)) {
+      uint32_t index = message->nlmsg_seq - first;
+      if (message->nlmsg_type != NLMSG_ERROR || index >= batch.doings_.size()) continue;
+      ++answers;
+      int error = -static_cast<nlmsgerr*>(NLMSG_DATA(message))->error;
+      if (error != 0 && status && !batch.doings_[index].empty())
+        status = tl::unexpected(ErrnoError(std::string(batch.doings_[index]), error));
+    }
+  }
+  return status;
+}
+
+}  // namespace caisson::engine

@@ -1,0 +1,17 @@
+// The root file system of a sandbox: an overlay of the template (read-only) and the sandbox's disk.
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/fd.h"
+
+namespace caisson::engine {
+
+// The detached overlay. `template_root`: the template's directory; `disk`: a detached mount with
+// upper/ and work/ (its owners get mapped for good); `user_namespace`: the sandbox's, whose root is
+// host uid `uid_base`. On disk everything keeps its plain owners (0 is root), in every template and
+// every sandbox alike.
+Result<UniqueFd> MountRoot(int template_root, int disk, int user_namespace, uid_t uid_base);
+
+}  // namespace caisson::engine

@@ -1,0 +1,73 @@
+// The named steps by which a sandbox is built: how long each took, and for tests, which shall fail.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace caisson::engine {
+
+// In their order. Those from kEnter to kConfine run in the sandbox's first process, the others in
+// the launcher; kEnter and kIdentity to kVeth run at the same time.
+enum class Step {
+  kSlot,       // a number: uid range, addresses
+  kRecord,     // sandboxes/<id>/
+  kCgroup,     // cgroups with their limits
+  kDisk,       // image, loop device, file system
+  kClone,      // the process in its namespaces
+  kIdentity,   // uid and gid maps, state.json
+  kRoot,       // overlay of template and disk
+  kVeth,       // network interface
+  kRelease,    // mounts and boot data handed over
+  kEnter,      // child: into its cgroups
+  kMounts,     // child: root, proc, sys, dev, masks
+  kPivot,      // child: the host's tree is gone
+  kInterface,  // child: loopback, addresses, route
+  kConfine,    // child: descriptors, capabilities, seccomp
+  kBoot,       // envd runs and said so
+  kCount,
+};
+inline constexpr size_t kStepCount = static_cast<size_t>(Step::kCount);
+
+std::string_view StepName(Step step);
+
+// One run through the steps. Shared by launcher and child through memory that both see.
+class Steps {
+ public:
+  // `fail_at`: Config::engine_fail_at, "<step>" fails instead of doing it, "after:<step>" once it
+  // is done.
+  explicit Steps(std::string fail_at);
+  ~Steps();
+  Steps(const Steps&) = delete;
+  Steps& operator=(const Steps&) = delete;
+
+  // Forgets the times of the last sandbox.
+  void Reset();
+
+  template <class Fn>
+  Status Run(Step step, Fn&& fn) {
+    TRY(FailIf(step, ""));
+    auto begin = std::chrono::steady_clock::now();
+    TRY(fn());
+    Took(step, std::chrono::steady_clock::now() - begin);
+    return FailIf(step, "after:");
+  }
+
+  std::chrono::nanoseconds took(Step step) const;
+  // "slot=0.01 record=0.03 ...", in milliseconds.
+  std::string Summary() const;
+
+ private:
+  Status FailIf(Step step, std::string_view when) const;
+  void Took(Step step, std::chrono::nanoseconds duration);
+
+  using Times = std::array<int64_t, kStepCount>;
+  std::string fail_at_;
+  Times* times_;  // shared memory
+};
+
+}  // namespace caisson::engine

@@ -1,0 +1,272 @@
+#include "engine/supervisor.h"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+
+#include "base/log.h"
+
+namespace caisson::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kRemovalTimeout{60};
+
+size_t LauncherCount(const Config& config) {
+  if (config.launchers > 0) return static_cast<size_t>(config.launchers);
+  return static_cast<size_t>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, 8));
+}
+
+tl::unexpected<Error> NoSuchSandbox(std::string_view id) {
+  return Fail(Code::kNotFound, "there is no sandbox '{}'", id);
+}
+
+}  // namespace
+
+Supervisor::Supervisor(const Config& config, Driver& driver, EventLoop& loop, int server, int lock)
+    : config_(config),
+      driver_(driver),
+      loop_(loop),
+      server_(server),
+      launchers_(loop, LauncherCount(config), static_cast<size_t>(config.launcher_queue),
+                 [&driver, lock](int socket) {
+                   return ForkProcess({socket, lock}, [&] { return RunLauncher(driver, socket); });
+                 }) {}
+
+Status Supervisor::Start(std::vector<Sandbox> sandboxes) {
+  for (Sandbox& sandbox : sandboxes) {
+    std::string id = sandbox.instance.id;
+    Entry& entry = entries_[id];
+    entry.state = Entry::State::kRunning;
+    entry.sandbox = std::move(sandbox);
+    TRY(loop_.Watch(entry.sandbox.process.get(), EPOLLIN, [this, id] { OnEnded(id); }));
+  }
+  WatchServer();
+  return launchers_.StartAll();
+}
+
+void Supervisor::Run() {
+  while (!server_gone_) {
+    loop_.RunOnce(launchers_.NextDeadline());
+    launchers_.Expire();
+  }
+}
+
+void Supervisor::WatchServer() {
+  bool behind = !outgoing_.empty();
+  behind_ = behind;
+  Status watched = loop_.Watch(server_, behind ? EPOLLOUT : EPOLLIN, [this, behind] {
+    if (behind)
+      Flush();
+    else
+      OnServerReadable();
+  });
+  if (!watched) server_gone_ = true;
+}
+
+void Supervisor::OnServerReadable() {
+  auto request = Receive(server_);
+  if (request) return Handle(std::move(*request));
+  int error = request.error().sys_errno();
+  if (error == EAGAIN) return;
+  if (request.error().code() != Code::kUnavailable)
+    LogError("the server sent what is not a request", {{"error", request.error().message()}});
+  server_gone_ = true;
+}
+
+void Supervisor::Handle(Message request) {
+  auto call = GetInt(request.head, "call");
+  auto op = GetString(request.head, "op");
+  if (!call || !op) return LogError("a request without a number or a name");
+  bool later = false;
+  auto answer = Answer(*call, *op, request, later);
+  if (!later) Reply(*call, std::move(answer));
+}
+
+Result<Message> Supervisor::Answer(Call call, const std::string& op, Message& request,
+                                   bool& later) {
+  if (op == "dial") return Dial(request.head);
+  if (op == "measure") return Measure(request.head);
+  if (op == "list") return List(request.head);
+  if (op == "capabilities")
+    return Message{{{"capabilities", EncodeCapabilities(driver_.capabilities())}}, "", {}};
+  if (op == "create") {
+    TRY(Create(call, std::move(request)));
+    later = true;
+    return Message{};
+  }
+  if (op == "destroy") {
+    TRY_ASSIGN(std::string id, GetString(request.head, "id"));
+    Destroy(call, id);
+    later = true;
+    return Message{};
+  }
+  return Fail(Code::kUnimplemented, "the engine knows no '{}'", op);
+}
+
+Status Supervisor::Create(Call call, Message request) {
+  TRY_ASSIGN(std::string id, GetString(request.head, "id"));
+  TRY_ASSIGN(int64_t timeout, GetInt(request.head, "timeout_ms"));
+  timeout = std::clamp<int64_t>(timeout, 1, config_.create_timeout_ms);
+  if (entries_.contains(id))
+    return Fail(Code::kAlreadyExists, "a sandbox with the id '{}' exists already", id);
+  Entry& entry = entries_[id];
+  entry.creator = call;
+  Job job{id, std::move(request), steady_clock::now() + milliseconds(timeout),
+          [this, id](Result<Message> answer, bool died) { OnBuilt(id, std::move(answer), died); }};
+  Status submitted = launchers_.Submit(std::move(job), false);
+  if (!submitted) entries_.erase(id);
+  return submitted;
+}
+
+void Supervisor::OnBuilt(const std::string& id, Result<Message> answer, bool died) {
+  Entry& entry = entries_.at(id);
+  Status built;
+  if (answer)
+    built = Register(entry, std::move(*answer));
+  else
+    built = tl::unexpected(std::move(answer).error());
+  if (built && entry.unwanted) {
+    built = Fail(Code::kCanceled, "sandbox '{}' was destroyed before it was ready", id);
+    died = true;
+  }
+  if (built)
+    return Reply(entry.creator,
+                 Message{{{"instance", EncodeInstance(entry.sandbox.instance)}}, "", {}});
+  // A launcher that reports a failure has cleaned up; a dead one has not.
+  entry.failure = std::move(built).error();
+  if (died) return BeginRemoval(id, entry);
+  OnRemoved(id, {});
+}
+
+Status Supervisor::Register(Entry& entry, Message answer) {
+  const json::value* instance = answer.head.if_contains("instance");
+  if (!instance || answer.fds.size() != 3)
+    return Fail(Code::kInternal, "a launcher's answer is incomplete");
+  TRY_ASSIGN(Instance decoded, DecodeInstance(*instance));
+  std::string id = decoded.id;
+  entry.sandbox = {std::move(decoded), std::move(answer.fds[0]), std::move(answer.fds[1]),
+                   std::move(answer.fds[2])};
+  entry.state = Entry::State::kRunning;
+  return loop_.Watch(entry.sandbox.process.get(), EPOLLIN, [this, id] { OnEnded(id); });
+}
+
+void Supervisor::Destroy(Call call, const std::string& id) {
+  auto it = entries_.find(id);
+  // Also an id we do not know may have left something on disk.
+  if (it == entries_.end()) it = entries_.try_emplace(id).first;
+  Entry& entry = it->second;
+  entry.destroyers.push_back(call);
+  if (entry.state == Entry::State::kRemoving) return;
+  bool building = entry.state == Entry::State::kBuilding && entry.creator;
+  if (!building) return BeginRemoval(id, entry);
+  entry.unwanted = true;
+  if (!launchers_.Cancel(id)) return;  // OnBuilt() goes on
+  entry.failure = Error(Code::kCanceled, "the sandbox was destroyed before it was built");
+  OnRemoved(id, {});
+}
+
+void Supervisor::BeginRemoval(const std::string& id, Entry& entry) {
+  if (entry.sandbox.process) {
+    driver_.Kill(entry.sandbox);
+    loop_.Unwatch(entry.sandbox.process.get());
+  }
+  // Our descriptors would keep its network and its disk alive.
+  entry.sandbox = {};
+  entry.state = Entry::State::kRemoving;
+  Job job{id, Message{{{"op", "destroy"}, {"id", id}}, "", {}},
+          steady_clock::now() + kRemovalTimeout, [this, id](Result<Message> answer, bool died) {
+            Status removed;
+            if (!answer) removed = tl::unexpected(std::move(answer).error());
+            if (died) LogWarn("removing a sandbox was interrupted", {{"sandbox", id}});
+            OnRemoved(id, std::move(removed));
+          }};
+  (void)launchers_.Submit(std::move(job), true);
+}
+
+void Supervisor::OnRemoved(const std::string& id, Status removed) {
+  auto node = entries_.extract(id);
+  Entry& entry = node.mapped();
+  if (!removed)
+    LogError("a sandbox could not be removed completely",
+             {{"sandbox", id}, {"error", removed.error().message()}});
+  if (entry.creator && entry.failure)
+    Reply(entry.creator, tl::unexpected(*std::move(entry.failure)));
+  for (Call call : entry.destroyers) {
+    if (removed)
+      Reply(call, Message{});
+    else
+      Reply(call, tl::unexpected(removed.error()));
+  }
+}
+
+void Supervisor::OnEnded(const std::string& id) {
+  Entry& entry = entries_.at(id);
+  ExitReason reason = driver_.WhyEnded(entry.sandbox);
+  LogInfo("a sandbox ended by itself", {{"sandbox", id}, {"reason", ExitReasonName(reason)}});
+  Post({{{"event", "exit"}, {"id", id}, {"reason", ExitReasonName(reason)}}, "", {}});
+  BeginRemoval(id, entry);
+}
+
+Result<Message> Supervisor::Dial(const json::object& head) {
+  TRY_ASSIGN(std::string id, GetString(head, "id"));
+  TRY_ASSIGN(int64_t count, GetInt(head, "count"));
+  auto it = entries_.find(id);
+  if (it == entries_.end() || it->second.state != Entry::State::kRunning) return NoSuchSandbox(id);
+  if (count < 1 || count > static_cast<int64_t>(kMaxFdsPerMessage))
+    return Fail(Code::kInvalidArgument, "between 1 and {} sockets at a time", kMaxFdsPerMessage);
+  TRY_ASSIGN(auto sockets, driver_.Dial(it->second.sandbox, static_cast<size_t>(count)));
+  return Message{{}, "", std::move(sockets)};
+}
+
+Result<Message> Supervisor::Measure(const json::object& head) {
+  TRY_ASSIGN(auto ids, GetStrings(head, "ids"));
+  if (ids.size() > kMaxIdsPerMessage) return Fail(Code::kInvalidArgument, "too many ids at once");
+  json::object usages;
+  for (const std::string& id : ids) {
+    auto it = entries_.find(id);
+    if (it == entries_.end() || it->second.state != Entry::State::kRunning) continue;
+    if (auto usage = driver_.Measure(it->second.sandbox)) usages[id] = EncodeUsage(*usage);
+  }
+  return Message{{{"usages", std::move(usages)}}, "", {}};
+}
+
+Result<Message> Supervisor::List(const json::object& head) {
+  TRY_ASSIGN(std::string after, GetString(head, "after"));
+  json::array instances;
+  auto it = entries_.upper_bound(after);
+  for (; it != entries_.end() && instances.size() < kMaxInstancesPerMessage; ++it)
+    if (it->second.state == Entry::State::kRunning)
+      instances.push_back(EncodeInstance(it->second.sandbox.instance));
+  return Message{{{"instances", std::move(instances)}, {"more", it != entries_.end()}}, "", {}};
+}
+
+void Supervisor::Reply(Call call, Result<Message> answer) {
+  Message message;
+  if (answer)
+    message = std::move(*answer);
+  else
+    message.head["error"] = EncodeError(answer.error());
+  message.head["call"] = call;
+  Post(std::move(message));
+}
+
+void Supervisor::Post(Message message) {
+  outgoing_.push_back(std::move(message));
+  if (outgoing_.size() == 1) Flush();
+}
+
+void Supervisor::Flush() {
+  while (!outgoing_.empty()) {
+    Status sent = Send(server_, outgoing_.front());
+    if (!sent && sent.error().sys_errno() == EAGAIN) break;
+    if (!sent) LogError("an answer was lost", {{"error", sent.error().message()}});
+    outgoing_.pop_front();
+  }
+  if (behind_ == outgoing_.empty()) WatchServer();
+}
+
+}  // namespace caisson::engine

@@ -1,0 +1,215 @@
+// Who gets in, and what ports that do not answer look like.
+#include "base/encoding.h"
+#include "gateway/gateway_fixture_test.h"
+#include "gateway/signature.h"
+
+namespace caisson::gateway {
+namespace {
+
+// ---- who gets in ---------------------------------------------------------------------
+
+TEST_F(GatewayTest, ByHeaderAndByHost) {
+  Run([this]() -> Task<void> {
+    Seen seen = co_await Fetch(Request("GET", "/a?b=c"));
+    EXPECT_EQ(seen.status, 200u);
+    EXPECT_EQ(seen.body, "hello");
+    EXPECT_EQ(last_request_.target, "/a?b=c");
+    EXPECT_EQ(last_request_.headers.Value("X-Forwarded-For"), "127.0.0.1");
+    http::RequestHead by_host{
+        .method = "GET",
+        .target = "/",
+        .headers = {{"Host", fmt::format("{}-{}.caisson.localhost:8000", upstream_.port(), kId)}}};
+    seen = co_await Fetch(by_host);
+    EXPECT_EQ(seen.body, "hello");
+    EXPECT_EQ(last_request_.headers.Value("Host"), by_host.headers.Value("Host"));
+  });
+}
+
+TEST_F(GatewayTest, OtherRequestsAreTheControlPlanes) {
+  Run([this]() -> Task<void> {
+    http::RequestHead request{.method = "GET", .target = "/sandboxes", .headers = {{"Host", "x"}}};
+    EXPECT_EQ((co_await Fetch(request)).status, 299u);
+    EXPECT_EQ(requests_, 0);
+  });
+}
+
+TEST_F(GatewayTest, HalfAnAddressIsRefused) {
+  Run([this]() -> Task<void> {
+    http::RequestHead request = Request("GET", "/");
+    request.headers.Remove("E2b-Sandbox-Port");
+    Seen seen = co_await Fetch(request);
+    EXPECT_EQ(seen.status, 400u);
+    EXPECT_THAT(seen.headers.Value("Content-Type"), HasSubstr("text/plain"));
+  });
+}
+
+TEST_F(GatewayTest, UnknownSandbox) {
+  Run([this]() -> Task<void> {
+    http::RequestHead request = Request("GET", "/");
+    request.headers.Set("E2b-Sandbox-Id", "ighost");
+    Seen seen = co_await Fetch(request);
+    EXPECT_EQ(seen.status, 502u);
+    EXPECT_EQ(seen.body,
+              R"({"sandboxId":"ighost","message":"The sandbox was not found","code":502})");
+  });
+}
+
+TEST_F(GatewayTest, TrafficTokenGuardsEveryPortButEnvds) {
+  auto& route = directory_.Add(std::string(kId));
+  route.allow_public_traffic = false;
+  route.traffic_token = "open sesame";
+  Run([this]() -> Task<void> {
+    EXPECT_EQ((co_await Fetch(Request("GET", "/"))).status, 403u);
+    http::RequestHead wrong = Request("GET", "/");
+    wrong.headers.Set("e2b-traffic-access-token", "open sesamf");
+    EXPECT_EQ((co_await Fetch(wrong)).status, 403u);
+    EXPECT_EQ(requests_, 0);
+    http::RequestHead right = Request("GET", "/");
+    right.headers.Set("e2b-traffic-access-token", "open sesame");
+    EXPECT_EQ((co_await Fetch(right)).status, 200u);
+    EXPECT_FALSE(last_request_.headers.Has("e2b-traffic-access-token"));
+  });
+}
+
+TEST_F(GatewayTest, EnvdNeedsNoTrafficTokenAndHidesItsInternalPaths) {
+  directory_.Add(std::string(kId)).allow_public_traffic = false;
+  options_.envd_port = upstream_.port();
+  Run([this]() -> Task<void> {
+    EXPECT_EQ((co_await Fetch(Request("GET", "/health"))).status, 200u);
+    for (std::string path : {"/init", "//init", "/init/", "/%69nit", "/init?x=1", "/fsfreeze"}) {
+      Seen seen = co_await Fetch(Request("POST", path));
+      EXPECT_EQ(seen.status, 404u) << path;
+      EXPECT_THAT(seen.body, HasSubstr("\"path\":")) << path;
+    }
+    EXPECT_EQ(requests_, 1);
+    EXPECT_EQ((co_await Fetch(Request("POST", "/initial"))).status, 200u);
+  });
+}
+
+TEST_F(GatewayTest, SignedUrlFindsItsSandbox) {
+  options_.envd_port = upstream_.port();
+  directory_.Add("iother").access_token = "another token";
+  directory_.Add(std::string(kId)).access_token = "the token";
+  Run([this]() -> Task<void> {
+    SignedFields fields{.path = "a b.txt", .operation = "read"};
+    std::string signature = Sign(fields, "the token");
+    http::RequestHead request{
+        .method = "GET",
+        .target = fmt::format("/files?path=a+b.txt&signature={}", PercentEncode(signature)),
+        .headers = {{"Host", "127.0.0.1:8000"}}};
+    EXPECT_EQ((co_await Fetch(request)).body, "hello");
+    EXPECT_EQ(last_request_.target, request.target);
+    request.method = "POST";  // a signature for reading does not write
+    Seen refused = co_await Fetch(request);
+    EXPECT_EQ(refused.status, 401u);
+    EXPECT_EQ(refused.body, R"({"code":401,"message":"invalid signature"})");
+    request.target = "/files?path=a&signature=";
+    EXPECT_EQ((co_await Fetch(request)).status, 401u);
+  });
+}
+
+TEST_F(GatewayTest, PagesOfAnyOriginMayUseEnvd) {
+  options_.envd_port = upstream_.port();
+  Run([this]() -> Task<void> {
+    http::RequestHead preflight = Request("OPTIONS", "/process.Process/Start");
+    preflight.headers.Set("Origin", "https://a.example");
+    preflight.headers.Set("Access-Control-Request-Method", "POST");
+    EXPECT_EQ((co_await Fetch(preflight)).status, 204u);
+    EXPECT_EQ(requests_, 0);
+    Seen seen = co_await Fetch(Request("GET", "/health"));
+    EXPECT_EQ(seen.headers.Value("Access-Control-Allow-Origin"), "*");
+  });
+}
+
+// ---- ports that do not answer ------------------------------------------------------------
+
+TEST_F(GatewayTest, ClosedPort) {
+  Deaf deaf = DeafPort(/*listening=*/false);
+  Run([this, port = deaf.port]() -> Task<void> {
+    Seen seen = co_await Fetch(Request("GET", "/", port));
+    EXPECT_EQ(seen.status, 502u);
+    EXPECT_EQ(seen.body,
+              fmt::format(R"({{"sandboxId":"iabc","message":"The sandbox is running but )"
+                          R"(port is not open","port":{},"code":502}})",
+                          port));
+    EXPECT_EQ(directory_.dials, 3);
+    EXPECT_TRUE(directory_.reports.empty());
+  });
+}
+
+TEST_F(GatewayTest, PortThatOpensLate) {
+  Deaf deaf = DeafPort(/*listening=*/false);
+  options_.retry_pauses = {20ms, 50ms, 100ms, 200ms};
+  Run([this, port = deaf.port, fd = deaf.socket.Release()]() mutable -> Task<void> {
+    auto connection = co_await Connect();
+    EXPECT_TRUE(co_await connection->SendHead(Request("GET", "/", port), 0));
+    co_await SleepFor(30ms);
+    listen(fd, 16);
+    EXPECT_TRUE(upstream_.Adopt(UniqueFd(fd)));
+    EXPECT_EQ((co_await Receive(*connection)).body, "hello");
+  });
+}
+
+TEST_F(GatewayTest, ServerThatHangsUp) {
+  On("GET", "/hangup", [](http::Exchange& exchange) -> Task<void> {
+    exchange.Abort();
+    co_return;
+  });
+  Run([this]() -> Task<void> {
+    Seen seen = co_await Fetch(Request("GET", "/hangup"));
+    EXPECT_EQ(seen.status, 502u);
+    EXPECT_THAT(seen.body, HasSubstr("hung up"));
+  });
+}
+
+TEST_F(GatewayTest, ServerThatNeverAnswers) {
+  Deaf deaf = DeafPort(/*listening=*/true);
+  options_.idle_timeout = 100ms;
+  Run([this, port = deaf.port]() -> Task<void> {
+    Seen seen = co_await Fetch(Request("GET", "/", port));
+    EXPECT_EQ(seen.status, 504u);
+    EXPECT_THAT(seen.body, HasSubstr("does not answer"));
+  });
+}
+
+TEST_F(GatewayTest, StoppedEnvdIsReportedAndNobodyHangs) {
+  Deaf deaf = DeafPort(/*listening=*/true);
+  options_.envd_port = static_cast<uint16_t>(deaf.port);
+  Run([this, port = deaf.port]() -> Task<void> {
+    auto begun = std::chrono::steady_clock::now();
+    Seen seen = co_await Fetch(Request("POST", "/process.Process/List", port), "{}");
+    EXPECT_EQ(seen.status, 502u);
+    EXPECT_THAT(seen.body, HasSubstr("envd does not answer"));
+    EXPECT_EQ(directory_.reports.size(), 1u);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, 3s);
+  });
+}
+
+TEST_F(GatewayTest, ASilentStreamOfALivingEnvdStays) {
+  options_.envd_port = upstream_.port();
+  options_.envd_timeout = 50ms;
+  On("POST", "/watch", [](http::Exchange& exchange) -> Task<void> {
+    (void)co_await exchange.StartStream({}, std::nullopt, "begin ");
+    co_await SleepFor(400ms);
+    (void)co_await exchange.FinishStream("end");
+  });
+  Run([this]() -> Task<void> {
+    Seen seen = co_await Fetch(Request("POST", "/watch"));
+    EXPECT_EQ(seen.body, "begin end");
+    EXPECT_TRUE(seen.whole);
+    EXPECT_TRUE(directory_.reports.empty());
+  });
+}
+
+TEST_F(GatewayTest, CountsWhatHappened) {
+  Run([this]() -> Task<void> {
+    (void)co_await Fetch(Request("GET", "/"));
+    std::string text = metrics_.Text();
+    EXPECT_THAT(text, HasSubstr("caisson_gateway_requests_total{result=\"2xx\",to=\"port\"} 1"));
+    EXPECT_THAT(text, HasSubstr("caisson_gateway_requests_in_flight 0"));
+    EXPECT_THAT(text, HasSubstr("caisson_gateway_bytes_total{direction=\"out\"} 5"));
+  });
+}
+
+}  // namespace
+}  // namespace caisson::gateway

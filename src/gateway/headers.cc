@@ -1,0 +1,119 @@
+#include "gateway/headers.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+
+namespace caisson::gateway {
+namespace {
+
+constexpr std::array<std::string_view, 9> kHopByHop = {"Connection",
+                                                       "Keep-Alive",
+                                                       "Proxy-Connection",
+                                                       "Proxy-Authorization",
+                                                       "Proxy-Authenticate",
+                                                       "TE",
+                                                       "Trailer",
+                                                       "Transfer-Encoding",
+                                                       "Upgrade"};
+
+void StripHopByHop(http::Headers& headers) {
+  std::vector<std::string> named;
+  for (const auto& [name, value] : headers)
+    if (EqualsIgnoreCase(name, "Connection"))
+      for (std::string_view token : Split(value, ',')) named.emplace_back(Trim(token));
+  for (const std::string& name : named) headers.Remove(name);
+  for (std::string_view name : kHopByHop) headers.Remove(name);
+}
+
+// "e2b_" + 40 hexadecimal digits: a key of this server. An application's own keys look different
+// and pass.
+bool IsServerKey(std::string_view value) {
+  if (value.size() > 7 && EqualsIgnoreCase(value.substr(0, 7), "Bearer "))
+    value = Trim(value.substr(7));
+  return value.size() == 44 && value.starts_with("e2b_") &&
+         std::all_of(value.begin() + 4, value.end(), [](unsigned char c) { return isxdigit(c); });
+}
+
+// SECURITY: programs in a sandbox are strangers. Whoever may talk to them must not thereby hand
+// them the key of the whole server.
+void StripSecrets(http::Headers& headers) {
+  for (std::string_view name : {"X-API-KEY", "Authorization"})
+    if (IsServerKey(Trim(headers.Value(name)))) headers.Remove(name);
+  headers.Remove("E2b-Traffic-Access-Token");
+}
+
+std::string FillPort(std::string text, uint16_t port) {
+  constexpr std::string_view kPlaceholder = "${PORT}";
+  for (size_t at; (at = text.find(kPlaceholder)) != std::string::npos;)
+    text.replace(at, kPlaceholder.size(), std::to_string(port));
+  return text;
+}
+
+void AddForwarded(http::Headers& headers, const Passage& passage) {
+  std::string chain(headers.Value("X-Forwarded-For"));
+  if (!chain.empty()) chain += ", ";
+  headers.Set("X-Forwarded-For", chain + passage.peer_address);
+  if (!headers.Has("X-Forwarded-Proto"))
+    headers.Set("X-Forwarded-Proto", passage.tls ? "https" : "http");
+  if (passage.mask_request_host.empty()) return;
+  std::string original(headers.Value("Host"));
+  headers.Set("X-Forwarded-Host", original);
+  headers.Set("Host", FillPort(passage.mask_request_host, passage.port));
+}
+
+}  // namespace
+
+bool IsUpgrade(const http::RequestHead& request) {
+  return request.version >= 11 && request.headers.HasToken("Connection", "upgrade") &&
+         request.headers.Has("Upgrade");
+}
+
+http::RequestHead ForSandbox(http::RequestHead request, const Passage& passage) {
+  bool upgrade = IsUpgrade(request);
+  std::string protocol(request.headers.Value("Upgrade"));
+  StripHopByHop(request.headers);
+  // The server has answered, or will answer, "100 Continue" itself.
+  request.headers.Remove("Expect");
+  StripSecrets(request.headers);
+  AddForwarded(request.headers, passage);
+  if (upgrade) {
+    request.headers.Set("Connection", "Upgrade");
+    request.headers.Set("Upgrade", protocol);
+  }
+  request.version = 11;
+  return request;
+}
+
+void ForClient(http::Headers& headers, bool keep_upgrade) {
+  std::string protocol(headers.Value("Upgrade"));
+  StripHopByHop(headers);
+  if (!keep_upgrade) return;
+  headers.Set("Connection", "Upgrade");
+  headers.Set("Upgrade", protocol);
+}
+
+void AllowAnyOrigin(http::Headers& headers) {
+  if (headers.Has("Access-Control-Allow-Origin")) return;
+  headers.Set("Access-Control-Allow-Origin", "*");
+  headers.Set("Access-Control-Expose-Headers", "*");
+}
+
+bool IsPreflight(const http::RequestHead& request) {
+  return request.method == "OPTIONS" && request.headers.Has("Origin") &&
+         request.headers.Has("Access-Control-Request-Method");
+}
+
+http::Response AnswerPreflight(const http::RequestHead& request) {
+  http::Response response = http::Response::Empty(204);
+  AllowAnyOrigin(response.headers);
+  response.headers.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE");
+  // "*" would not cover Authorization, which selects the user of a command.
+  if (auto names = request.headers.Get("Access-Control-Request-Headers"))
+    response.headers.Set("Access-Control-Allow-Headers", *names);
+  response.headers.Set("Access-Control-Max-Age", "7200");
+  return response;
+}
+
+}  // namespace caisson::gateway

@@ -1,0 +1,33 @@
+// How headers change on their way through the gateway.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "http/message.h"
+
+namespace caisson::gateway {
+
+// A request that asks to leave HTTP (a WebSocket, mostly).
+bool IsUpgrade(const http::RequestHead& request);
+
+struct Passage {
+  std::string peer_address;       // of the client
+  bool tls = false;               // the client came by TLS
+  std::string mask_request_host;  // replaces Host if not empty; "${PORT}" stands for the port
+  uint16_t port = 0;
+};
+
+// The request as the sandbox shall see it: without what concerns only this connection, without the
+// keys of this server, with X-Forwarded-*. Host and target stay as they are.
+http::RequestHead ForSandbox(http::RequestHead request, const Passage& passage);
+
+// The response as the client shall see it. Framing is left to whoever sends it.
+void ForClient(http::Headers& headers, bool keep_upgrade);
+
+// Lets pages of any origin use envd: it is protected by tokens, never by cookies.
+void AllowAnyOrigin(http::Headers& headers);
+bool IsPreflight(const http::RequestHead& request);
+http::Response AnswerPreflight(const http::RequestHead& request);
+
+}  // namespace caisson::gateway

@@ -1,0 +1,113 @@
+#include "gateway/headers.h"
+
+#include <gtest/gtest.h>
+
+namespace caisson::gateway {
+namespace {
+
+const std::string kServerKey = "e2b_0123456789abcdef0123456789abcdef01234567";
+
+http::RequestHead Request(http::Headers headers) {
+  return {.method = "GET", .target = "/p?q=1", .headers = std::move(headers)};
+}
+
+TEST(ForSandbox, DropsWhatConcernsOnlyThisConnection) {
+  auto head = ForSandbox(Request({{"Host", "h"},
+                                  {"Connection", "keep-alive, X-Private"},
+                                  {"Connection", "X-Other"},
+                                  {"X-Private", "1"},
+                                  {"X-Other", "1"},
+                                  {"Keep-Alive", "timeout=5"},
+                                  {"Transfer-Encoding", "chunked"},
+                                  {"TE", "trailers"},
+                                  {"Trailer", "T"},
+                                  {"Proxy-Authorization", "Basic x"},
+                                  {"Upgrade", "h2c"},
+                                  {"Expect", "100-continue"},
+                                  {"Accept", "*/*"}}),
+                         {.peer_address = "192.0.2.1", .port = 80});
+  std::vector<std::string> names;
+  for (const auto& [name, value] : head.headers) names.push_back(name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"Host", "Accept", "X-Forwarded-For", "X-Forwarded-Proto"}));
+  EXPECT_EQ(head.target, "/p?q=1");
+  EXPECT_EQ(head.headers.Value("Host"), "h");
+}
+
+TEST(ForSandbox, KeepsTheServersKeysFromStrangers) {
+  auto head = ForSandbox(Request({{"X-API-KEY", kServerKey},
+                                  {"Authorization", "Bearer " + kServerKey},
+                                  {"E2b-Traffic-Access-Token", "secret"}}),
+                         {.port = 80});
+  EXPECT_FALSE(head.headers.Has("X-API-KEY"));
+  EXPECT_FALSE(head.headers.Has("Authorization"));
+  EXPECT_FALSE(head.headers.Has("E2b-Traffic-Access-Token"));
+}
+
+TEST(ForSandbox, PassesAnApplicationsOwnKeys) {
+  auto head = ForSandbox(
+      Request(
+          {{"X-API-KEY", "mine"}, {"Authorization", "Basic dXNlcjo="}, {"X-Access-Token", "envd"}}),
+      {.port = 80});
+  EXPECT_EQ(head.headers.Value("X-API-KEY"), "mine");
+  EXPECT_EQ(head.headers.Value("Authorization"), "Basic dXNlcjo=");
+  EXPECT_EQ(head.headers.Value("X-Access-Token"), "envd");
+}
+
+TEST(ForSandbox, TellsWhereTheRequestComesFrom) {
+  auto first = ForSandbox(Request({}), {.peer_address = "192.0.2.1", .tls = true, .port = 80});
+  EXPECT_EQ(first.headers.Value("X-Forwarded-For"), "192.0.2.1");
+  EXPECT_EQ(first.headers.Value("X-Forwarded-Proto"), "https");
+  auto second =
+      ForSandbox(Request({{"X-Forwarded-For", "198.51.100.7"}, {"X-Forwarded-Proto", "https"}}),
+                 {.peer_address = "192.0.2.1", .port = 80});
+  EXPECT_EQ(second.headers.Value("X-Forwarded-For"), "198.51.100.7, 192.0.2.1");
+  EXPECT_EQ(second.headers.Value("X-Forwarded-Proto"), "https");
+}
+
+TEST(ForSandbox, MasksTheHost) {
+  auto head = ForSandbox(Request({{"Host", "3000-iabc.d:8000"}}),
+                         {.mask_request_host = "localhost:${PORT}", .port = 3000});
+  EXPECT_EQ(head.headers.Value("Host"), "localhost:3000");
+  EXPECT_EQ(head.headers.Value("X-Forwarded-Host"), "3000-iabc.d:8000");
+}
+
+TEST(ForSandbox, KeepsAnUpgrade) {
+  auto head = ForSandbox(Request({{"Connection", "keep-alive, Upgrade"},
+                                  {"Upgrade", "websocket"},
+                                  {"Sec-WebSocket-Key", "k"}}),
+                         {.port = 80});
+  EXPECT_EQ(head.headers.Value("Connection"), "Upgrade");
+  EXPECT_EQ(head.headers.Value("Upgrade"), "websocket");
+  EXPECT_EQ(head.headers.Value("Sec-WebSocket-Key"), "k");
+}
+
+TEST(ForClient, DropsHopByHop) {
+  http::Headers headers{{"Connection", "close"}, {"Keep-Alive", "x"}, {"Content-Type", "t"}};
+  ForClient(headers, /*keep_upgrade=*/false);
+  EXPECT_EQ(headers.size(), 1u);
+  EXPECT_EQ(headers.Value("Content-Type"), "t");
+}
+
+TEST(Cors, PreflightAllowsWhatIsAsked) {
+  http::RequestHead request{.method = "OPTIONS",
+                            .headers = {{"Origin", "https://a.example"},
+                                        {"Access-Control-Request-Method", "POST"},
+                                        {"Access-Control-Request-Headers", "authorization, x-y"}}};
+  ASSERT_TRUE(IsPreflight(request));
+  http::Response response = AnswerPreflight(request);
+  EXPECT_EQ(response.status, 204u);
+  EXPECT_EQ(response.headers.Value("Access-Control-Allow-Origin"), "*");
+  EXPECT_EQ(response.headers.Value("Access-Control-Allow-Headers"), "authorization, x-y");
+  request.headers.Remove("Origin");
+  EXPECT_FALSE(IsPreflight(request));
+}
+
+TEST(Cors, AnAnswersOwnPolicyStays) {
+  http::Headers headers{{"Access-Control-Allow-Origin", "https://only.example"}};
+  AllowAnyOrigin(headers);
+  EXPECT_EQ(headers.Value("Access-Control-Allow-Origin"), "https://only.example");
+}
+
+}  // namespace
+}  // namespace caisson::gateway

@@ -1,0 +1,116 @@
+#include "gateway/problem.h"
+
+#include "base/text.h"
+
+namespace caisson::gateway {
+namespace {
+
+// Everything that goes in is our own text or [a-z0-9], so nothing needs escaping.
+constexpr std::string_view kPage = R"(<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">{refresh}
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; --bg: #f6f7f9; --card: #fff; --fg: #1b2430; --dim: #5b6776;
+  --line: #dfe3e8; }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --bg: #12161c; --card: #1a2028; --fg: #e6eaf0; --dim: #94a0b0; --line: #2b333e; }}
+}}
+body {{ margin: 0; min-height: 100vh; display: grid; place-items: center; background: var(--bg);
+  color: var(--fg); font: 16px/1.5 system-ui, sans-serif; }}
+main {{ max-width: 32rem; margin: 1.5rem; padding: 2rem; background: var(--card);
+  border: 1px solid var(--line); border-radius: 12px; }}
+h1 {{ margin: 0 0 .5rem; font-size: 1.25rem; }}
+p {{ margin: .5rem 0; color: var(--dim); }}
+code {{ font: .9em ui-monospace, monospace; color: var(--fg); overflow-wrap: anywhere; }}
+</style>
+</head>
+<body>
+<main>
+<h1>{title}</h1>
+<p>{hint}</p>
+<p>Sandbox <code>{sandbox}</code>{port}</p>
+</main>
+</body>
+</html>
+)";
+
+std::string Hint(const Problem& problem) {
+  if (problem.may_pass)
+    return "Start a server on this port inside the sandbox. This page looks again every two "
+           "seconds.";
+  if (problem.status == 403)
+    return "This sandbox takes traffic only with its access token in the header "
+           "<code>e2b-traffic-access-token</code>.";
+  if (problem.message == "The sandbox was not found")
+    return "It has ended, or it never existed on this server.";
+  return "Programs inside may be overloaded or stopped.";
+}
+
+http::Response Page(const Problem& problem) {
+  std::string page = fmt::format(
+      fmt::runtime(kPage), fmt::arg("title", problem.message), fmt::arg("hint", Hint(problem)),
+      fmt::arg("sandbox", problem.sandbox_id),
+      fmt::arg("port", problem.port ? fmt::format(", port <code>{}</code>", problem.port) : ""),
+      fmt::arg("refresh", problem.may_pass ? "\n<meta http-equiv=\"refresh\" content=\"2\">" : ""));
+  http::Response response = http::Response::Html(problem.status, std::move(page));
+  response.headers.Set("Content-Security-Policy",
+                       "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+                       "form-action 'none'; frame-ancestors *");
+  return response;
+}
+
+}  // namespace
+
+Problem SandboxNotFound(std::string sandbox_id) {
+  return {.sandbox_id = std::move(sandbox_id), .message = "The sandbox was not found"};
+}
+
+Problem PortClosed(std::string sandbox_id, uint16_t port) {
+  return {.sandbox_id = std::move(sandbox_id),
+          .message = "The sandbox is running but port is not open",
+          .port = port,
+          .may_pass = true};
+}
+
+Problem NoTrafficToken(std::string sandbox_id, bool wrong) {
+  return {.status = 403,
+          .sandbox_id = std::move(sandbox_id),
+          .message = fmt::format("Sandbox is secured with traffic access token. Token header "
+                                 "'e2b-traffic-access-token' is {}",
+                                 wrong ? "invalid" : "missing")};
+}
+
+Problem NoAnswer(std::string sandbox_id, std::string reason) {
+  return {.sandbox_id = std::move(sandbox_id), .message = std::move(reason)};
+}
+
+bool WantsPage(const http::RequestHead& request) {
+  const http::Headers& headers = request.headers;
+  if (ToLower(headers.Value("User-Agent")).find("mozilla/") == std::string::npos) return false;
+  if (ToLower(headers.Value("Accept")).find("application/json") != std::string::npos) return false;
+  auto mode = headers.Get("Sec-Fetch-Mode");
+  return !mode || EqualsIgnoreCase(*mode, "navigate");
+}
+
+http::Response Render(const Problem& problem, const http::RequestHead& request) {
+  http::Response response;
+  if (WantsPage(request)) {
+    response = Page(problem);
+  } else {
+    boost::json::object body{{"sandboxId", problem.sandbox_id}, {"message", problem.message}};
+    if (problem.port) body["port"] = problem.port;
+    body["code"] = problem.status;
+    response = http::Response::Json(problem.status, body);
+    response.headers.Set("Content-Type", "application/json; charset=utf-8");
+  }
+  response.headers.Set("Cache-Control", "no-store");
+  // An SDK in a page must be able to read why its request failed.
+  response.headers.Set("Access-Control-Allow-Origin", "*");
+  return response;
+}
+
+}  // namespace caisson::gateway

@@ -1,0 +1,30 @@
+// What the gateway answers by itself: JSON for programs, a small page for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "http/message.h"
+
+namespace caisson::gateway {
+
+struct Problem {
+  unsigned status = 502;
+  std::string sandbox_id;
+  std::string message;
+  uint16_t port = 0;      // part of the answer if not 0
+  bool may_pass = false;  // the page reloads itself: the port may open soon
+};
+
+Problem SandboxNotFound(std::string sandbox_id);
+Problem PortClosed(std::string sandbox_id, uint16_t port);
+Problem NoTrafficToken(std::string sandbox_id, bool wrong);
+// `reason` is a whole sentence.
+Problem NoAnswer(std::string sandbox_id, std::string reason);
+
+// True for a person's page load; false for programs and for fetch() calls of a page, which want
+// JSON.
+bool WantsPage(const http::RequestHead& request);
+http::Response Render(const Problem& problem, const http::RequestHead& request);
+
+}  // namespace caisson::gateway

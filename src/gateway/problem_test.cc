@@ -1,0 +1,77 @@
+#include "gateway/problem.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gateway/signature.h"
+
+namespace caisson::gateway {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kBrowser = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/130";
+
+TEST(Problem, ProgramsGetJson) {
+  http::RequestHead request{.headers = {{"User-Agent", "curl/8"}}};
+  http::Response response = Render(SandboxNotFound("iabc"), request);
+  EXPECT_EQ(response.status, 502u);
+  EXPECT_EQ(response.headers.Value("Content-Type"), "application/json; charset=utf-8");
+  EXPECT_EQ(response.body,
+            R"({"sandboxId":"iabc","message":"The sandbox was not found","code":502})");
+  response = Render(PortClosed("iabc", 3000), request);
+  EXPECT_EQ(response.body, R"({"sandboxId":"iabc","message":"The sandbox is running but port is )"
+                           R"(not open","port":3000,"code":502})");
+  response = Render(NoTrafficToken("iabc", false), request);
+  EXPECT_EQ(response.status, 403u);
+  EXPECT_THAT(response.body, HasSubstr("Token header 'e2b-traffic-access-token' is missing"));
+}
+
+TEST(Problem, PeopleGetAPage) {
+  http::RequestHead request{.headers = {{"User-Agent", kBrowser},
+                                        {"Accept", "text/html"},
+                                        {"Sec-Fetch-Mode", "navigate"}}};
+  http::Response closed = Render(PortClosed("iabc", 3000), request);
+  EXPECT_THAT(closed.headers.Value("Content-Type"), HasSubstr("text/html"));
+  EXPECT_THAT(closed.body, HasSubstr("http-equiv=\"refresh\""));
+  EXPECT_THAT(closed.body, HasSubstr("<code>iabc</code>, port <code>3000</code>"));
+  http::Response gone = Render(SandboxNotFound("iabc"), request);
+  EXPECT_THAT(gone.body, Not(HasSubstr("http-equiv=\"refresh\"")));
+  EXPECT_TRUE(gone.headers.Has("Content-Security-Policy"));
+}
+
+TEST(Problem, ScriptsInAPageGetJson) {
+  auto wants_page = [](http::Headers headers) {
+    headers.Add("User-Agent", kBrowser);
+    return WantsPage({.headers = std::move(headers)});
+  };
+  EXPECT_TRUE(wants_page({}));
+  EXPECT_FALSE(wants_page({{"Accept", "application/json"}}));
+  EXPECT_FALSE(wants_page({{"Sec-Fetch-Mode", "cors"}}));
+  EXPECT_FALSE(wants_page({{"Sec-Fetch-Mode", "no-cors"}}));
+  EXPECT_FALSE(WantsPage({.headers = {{"User-Agent", "node"}, {"Sec-Fetch-Mode", "navigate"}}}));
+}
+
+TEST(Signature, IsTheOneSdksMake) {
+  http::RequestHead request{.method = "GET",
+                            .target =
+                                "/files?path=hello.txt&username=user"
+                                "&signature=v1_gUtH%2Fs9YCJWgCizjfUxuWfhFE4QSydOWEIIvfLwDr6E"};
+  SignedFields fields = SignedFields::From(request);
+  EXPECT_TRUE(IsSignedWith(fields, "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"));
+  EXPECT_FALSE(IsSignedWith(fields, "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e1"));
+  request.method = "POST";
+  EXPECT_FALSE(IsSignedWith(SignedFields::From(request), "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"));
+}
+
+TEST(Signature, CoversTheExpiration) {
+  SignedFields fields{.path = "a b", .operation = "write", .expiration = "1700000000"};
+  fields.signature = Sign(fields, "token");
+  EXPECT_TRUE(IsSignedWith(fields, "token"));
+  fields.expiration = "1800000000";
+  EXPECT_FALSE(IsSignedWith(fields, "token"));
+}
+
+}  // namespace
+}  // namespace caisson::gateway

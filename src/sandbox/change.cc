@@ -1,0 +1,55 @@
+// Changes to a sandbox that lives.
+#include "sandbox/manager_impl.h"
+#include "sandbox/shield.h"
+
+namespace caisson::sandbox {
+
+Task<Result<Info>> Manager::Impl::SetTimeout(std::string key_id, std::string id,
+                                             std::chrono::seconds timeout, bool only_extend) {
+  CO_TRY_ASSIGN(auto record, FindOwned(key_id, id));
+  std::chrono::seconds longest(config_.max_timeout_s);
+  if (only_extend && timeout > longest)
+    co_return Fail(Code::kInvalidArgument, "Timeout cannot be greater than {} seconds",
+                   longest.count());
+  store::SandboxRow& row = record->row;
+  Time now = std::chrono::floor<std::chrono::microseconds>(Now()),
+       latest = row.started_at + longest;
+  if (now >= latest)
+    co_return Fail(Code::kInvalidArgument, "the sandbox has reached its longest life of {} seconds",
+                   longest.count());
+  timeout = std::clamp(timeout, std::chrono::seconds(0), longest);
+  Time end = std::min<Time>(now + timeout, latest);
+  if (only_extend) end = std::max(end, row.end_at);
+  if (end == row.end_at) co_return MakeInfo(*record);
+
+  row.end_at = end;
+  Info info = MakeInfo(*record);
+  expiry_.Set(id, end);
+  std::string text = FormatTime(end);
+  auto event = MakeEvent(id, "timeout_set", fmt::format("The end was set to {}", text),
+                         {{"end_at", text}}, "debug");
+  CO_TRY(co_await Shield(operations_, "set timeout", WriteChange(row, std::move(event))));
+  co_return info;
+}
+
+Task<Status> Manager::Impl::SetNetwork(std::string key_id, std::string id, bool allow_internet,
+                                       std::string as_requested_json) {
+  CO_TRY_ASSIGN(auto record, FindOwned(key_id, id));
+  store::SandboxRow& row = record->row;
+  // SECURITY: what is not enforced must not be reported as set.
+  if (row.allow_internet != allow_internet)
+    co_return Fail(Code::kUnimplemented,
+                   "the internet access of a running sandbox cannot be changed yet; create a "
+                   "sandbox with the settings it needs");
+  if (row.network_json == as_requested_json) co_return Status();
+  row.network_json = std::move(as_requested_json);
+  auto event = MakeEvent(id, "network_set", "The network settings were replaced",
+                         {{"network", row.network_json}});
+  co_return co_await Shield(operations_, "set network", WriteChange(row, std::move(event)));
+}
+
+Task<Status> Manager::Impl::WriteChange(store::SandboxRow row, store::SandboxEvent event) {
+  co_return co_await store_.UpdateSandbox(std::move(row), std::move(event));
+}
+
+}  // namespace caisson::sandbox

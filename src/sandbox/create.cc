@@ -1,0 +1,233 @@
+// Making a sandbox: check, ask the engine, write the row, then let traffic in. Whatever fails, the
+// steps before it are undone.
+#include <boost/json.hpp>
+
+#include "base/id.h"
+#include "base/log.h"
+#include "sandbox/manager_impl.h"
+#include "sandbox/secrets.h"
+#include "sandbox/shield.h"
+
+namespace caisson::sandbox {
+namespace {
+
+namespace json = boost::json;
+
+size_t SizeOf(const StringMap& map) {
+  size_t size = 0;
+  for (const auto& [key, value] : map) size += key.size() + value.size();
+  return size;
+}
+
+Status CheckSize(std::string_view name, const StringMap& map, int64_t max_bytes) {
+  if (max_bytes > 0 && SizeOf(map) > static_cast<size_t>(max_bytes))
+    return Fail(Code::kInvalidArgument, "{} too large: {} bytes, at most {} are allowed", name,
+                SizeOf(map), max_bytes);
+  return {};
+}
+
+Status CheckEnv(const StringMap& env) {
+  for (const auto& [name, value] : env) {
+    if (name.empty() || name.find('=') != std::string::npos || name.find('\0') != std::string::npos)
+      return Fail(Code::kInvalidArgument, "'{}' cannot be the name of an environment variable",
+                  name);
+    if (value.find('\0') != std::string::npos)
+      return Fail(Code::kInvalidArgument, "the environment variable {} contains a NUL character",
+                  name);
+  }
+  return {};
+}
+
+// The name to show: what was asked for if that is an alias, else the template's first one.
+std::string AliasOf(const Template& from, std::string_view asked) {
+  std::string_view name = asked.substr(0, asked.find(':'));
+  for (const std::string& alias : from.aliases)
+    if (alias == name) return alias;
+  return from.aliases.empty() ? std::string() : from.aliases.front();
+}
+
+int64_t OrDefault(int64_t value, int64_t fallback) { return value > 0 ? value : fallback; }
+
+}  // namespace
+
+Task<Result<Info>> Manager::Impl::Create(CreateOptions options) {
+  if (stopping_) co_return Fail(Code::kUnavailable, "the server is stopping");
+  co_return co_await Shield(operations_, "create", CreateOnce(std::move(options)));
+}
+
+Task<Result<Info>> Manager::Impl::CreateOnce(CreateOptions options) {
+  if (options.idempotency_key.empty()) co_return co_await CreateNow(std::move(options));
+  std::string key_id = options.key_id, key = options.idempotency_key;
+  CO_TRY_ASSIGN(auto known, idempotency_.Begin(key_id, key, options.request_hash));
+  if (known) co_return std::move(*known);
+  auto made = co_await CreateNow(std::move(options));
+  if (made)
+    idempotency_.Finish(key_id, key, *made);
+  else
+    idempotency_.Forget(key_id, key);
+  co_return made;
+}
+
+Task<Result<Info>> Manager::Impl::CreateNow(CreateOptions options) {
+  CO_TRY_ASSIGN(store::SandboxRow row, Prepare(options));
+  CO_TRY_ASSIGN(engine::Spec spec, MakeSpec(row));
+  std::string id = row.id;
+
+  // Counts against the quotas from here on, and hears if envd ends early.
+  struct Place {
+    std::map<std::string, Creation>& creating;
+    std::string id;
+    ~Place() { creating.erase(id); }
+  };
+  creating_.emplace(id, Creation{options.key_id, std::nullopt});
+  Place place{creating_, id};
+
+  auto made = co_await engine_.Create(std::move(spec),
+                                      std::chrono::milliseconds(config_.create_timeout_ms));
+  if (!made) {
+    // A late success of the engine would be a sandbox that nobody knows.
+    if (made.error().code() == Code::kDeadlineExceeded)
+      background_.Spawn("destroy", DestroyLater(id));
+    co_return tl::unexpected(StartFailure(id, made.error()));
+  }
+
+  row.started_at = NextStart();
+  row.end_at = row.started_at + options.timeout;
+  auto record = MakeRecord(row, secret_);
+  Status stored = co_await store_.InsertSandbox(
+      row,
+      MakeEvent(id, "created", fmt::format("Sandbox created from template {}", row.template_id),
+                {{"template", row.template_id}, {"timeout_s", std::to_string(row.timeout_s)}}));
+  if (!stored) {
+    LogError("a new sandbox could not be recorded and is destroyed again",
+             {{"sandbox", id}, {"error", stored.error().message()}});
+    if (!co_await engine_.Destroy(id)) background_.Spawn("destroy", DestroyLater(id));
+    co_return Fail(Code::kUnavailable,
+                   "the sandbox could not be recorded in the server's database");
+  }
+  auto exited = creating_.at(id).exited;
+  registry_.Add(record);
+  if (exited) {
+    OnExit(id, *exited);
+    co_return Fail(Code::kUnavailable, "the sandbox ended while it was starting");
+  }
+  expiry_.Set(id, row.end_at);
+  LogInfo("sandbox created", {{"sandbox", id}, {"template", row.template_id}});
+  co_return MakeInfo(*record);
+}
+
+Result<store::SandboxRow> Manager::Impl::Prepare(const CreateOptions& options) const {
+  const Template* from = templates_.Find(options.template_name);
+  if (!from) return Fail(Code::kNotFound, "template '{}' not found", options.template_name);
+  if (options.timeout.count() <= 0)
+    return Fail(Code::kInvalidArgument, "Timeout must be greater than 0");
+  if (options.timeout.count() > config_.max_timeout_s)
+    return Fail(Code::kInvalidArgument, "Timeout cannot be greater than {} seconds",
+                config_.max_timeout_s);
+  TRY(CheckSize("the metadata is", options.metadata, config_.max_metadata_bytes));
+  TRY(CheckSize("the environment variables are", options.env, config_.max_metadata_bytes));
+  TRY(CheckEnv(options.env));
+  TRY(CheckQuotas(options.key_id));
+
+  store::SandboxRow row;
+  row.id = RandomId("i", 20);
+  row.key_id = options.key_id;
+  row.template_id = from->id;
+  row.alias = AliasOf(*from, options.template_name);
+  row.state = "running";
+  row.metadata = options.metadata;
+  row.env = options.env;
+  row.secure = options.secure;
+  row.allow_internet = options.allow_internet;
+  row.allow_public_traffic = options.network.allow_public_traffic;
+  row.network_json = options.network.as_requested_json;
+  row.mask_request_host = options.network.mask_request_host;
+  row.cpus = OrDefault(from->cpus, config_.sandbox_cpus);
+  row.memory_mb = OrDefault(from->memory_mb, config_.sandbox_memory_mb);
+  row.disk_mb = OrDefault(from->disk_mb, config_.sandbox_disk_mb);
+  row.timeout_s = options.timeout.count();
+  row.idempotency_key = options.idempotency_key;
+  row.request_hash = options.request_hash;
+  return row;
+}
+
+Status Manager::Impl::CheckQuotas(const std::string& key_id) const {
+  auto total = static_cast<int64_t>(registry_.size() + creating_.size());
+  if (config_.max_sandboxes > 0 && total >= config_.max_sandboxes)
+    return Fail(Code::kUnavailable,
+                "this server already runs {} sandboxes, as many as it may; try again later", total);
+  if (config_.max_sandboxes_per_key <= 0) return {};
+  int64_t own = std::count_if(creating_.begin(), creating_.end(),
+                              [&](const auto& one) { return one.second.key_id == key_id; });
+  registry_.ForEach([&](const Record& record) {
+    own += record.row.key_id == key_id;
+    return false;
+  });
+  if (own >= config_.max_sandboxes_per_key)
+    return Fail(Code::kResourceExhausted,
+                "this API key already runs {} sandboxes, as many as it may at once; kill one or "
+                "try again later",
+                own);
+  return {};
+}
+
+Result<engine::Spec> Manager::Impl::MakeSpec(const store::SandboxRow& row) const {
+  const Template* from = templates_.Find(row.template_id);
+  if (!from) return Fail(Code::kNotFound, "template '{}' not found", row.template_id);
+  json::object env;
+  for (const auto& [name, value] : from->env) env[name] = value;
+  for (const auto& [name, value] : row.env) env[name] = value;
+  json::object boot{{"sandboxId", row.id},
+                    {"templateId", row.template_id},
+                    {"envVars", std::move(env)},
+                    {"defaultUser", from->user},
+                    {"defaultWorkdir", from->workdir}};
+  if (row.secure) boot["accessToken"] = AccessToken(secret_, row.id);
+
+  engine::Spec spec;
+  spec.id = row.id;
+  spec.root_dir = from->root_dir;
+  spec.limits = {.cpus = row.cpus,
+                 .memory_bytes = row.memory_mb << 20,
+                 .disk_bytes = row.disk_mb << 20,
+                 .pids = config_.sandbox_pids};
+  spec.network = row.allow_internet ? engine::Network::kInternet : engine::Network::kNone;
+  spec.boot = json::serialize(boot);
+  if (spec.boot.size() > engine::kMaxBootBytes)
+    return Fail(Code::kInvalidArgument,
+                "the environment variables are too large for the sandbox: {} bytes with those of "
+                "the template, at most {} are allowed",
+                spec.boot.size(), engine::kMaxBootBytes);
+  return spec;
+}
+
+Error Manager::Impl::StartFailure(const std::string& id, const Error& error) const {
+  // SECURITY: the engine's text may name paths of the host; clients get a text of ours.
+  LogError("a sandbox could not be started",
+           {{"sandbox", id}, {"code", CodeName(error.code())}, {"error", error.message()}});
+  switch (error.code()) {
+    case Code::kDeadlineExceeded:
+      return Error(Code::kDeadlineExceeded, fmt::format("the sandbox did not start within {} ms",
+                                                        config_.create_timeout_ms));
+    case Code::kResourceExhausted:
+    case Code::kUnavailable:
+    case Code::kCanceled:
+      return Error(Code::kUnavailable,
+                   "this server cannot start another sandbox now; try again later");
+    default:
+      return Error(Code::kInternal,
+                   fmt::format("the sandbox could not be started; the server's log says why, under "
+                               "the name {}",
+                               id));
+  }
+}
+
+// Start times are cut to microseconds, which is what clients can hand back, and no two sandboxes
+// have the same one, so that lists have one order.
+Time Manager::Impl::NextStart() {
+  Time now = std::chrono::floor<std::chrono::microseconds>(Now());
+  last_start_ = std::max(now, last_start_ + std::chrono::microseconds(1));
+  return last_start_;
+}
+
+}  // namespace caisson::sandbox

@@ -1,0 +1,104 @@
+// The ends of a sandbox: asked for, timed out, or by itself. All go the same way: out of traffic at
+// once, then destroyed, then written down.
+#include "base/log.h"
+#include "sandbox/manager_impl.h"
+#include "sandbox/shield.h"
+
+namespace caisson::sandbox {
+namespace {
+
+constexpr int kDestroyAttempts = 8;  // with doubling pauses: about two minutes in all
+constexpr std::chrono::milliseconds kFirstPause{1000};
+
+Ending EndingOf(engine::ExitReason reason) {
+  std::string name(engine::ExitReasonName(reason));
+  switch (reason) {
+    case engine::ExitReason::kEnvdExited:
+      return {name, "The sandbox ended by itself: its first process (envd) exited", "error"};
+    case engine::ExitReason::kEnvdKilled:
+      return {name, "The sandbox ended: its first process (envd) was killed", "error"};
+    case engine::ExitReason::kOutOfMemory:
+      return {name, "The sandbox ended: it ran out of memory and its first process was killed",
+              "error"};
+    case engine::ExitReason::kUnknown:
+      break;
+  }
+  return {name, "The sandbox ended for an unknown reason", "error"};
+}
+
+}  // namespace
+
+bool Manager::Impl::Detach(Record& record) {
+  if (!registry_.Remove(record)) return false;
+  expiry_.Remove(record.row.id);
+  return true;
+}
+
+Task<Status> Manager::Impl::Kill(std::string key_id, std::string id) {
+  CO_TRY_ASSIGN(auto record, FindOwned(key_id, id));
+  Detach(*record);
+  co_return co_await Shield(operations_, "kill",
+                            Finish(record, {"request", "Sandbox killed on request"}));
+}
+
+Task<Status> Manager::Impl::Finish(std::shared_ptr<Record> record, Ending ending) {
+  const std::string& id = record->row.id;
+  LogInfo("sandbox ended", {{"sandbox", id}, {"reason", ending.reason}});
+  Status destroyed = co_await engine_.Destroy(id);
+  if (!destroyed) {
+    LogError("a sandbox could not be destroyed; it will be tried again",
+             {{"sandbox", id}, {"error", destroyed.error().message()}});
+    background_.Spawn("destroy", DestroyLater(id));
+  }
+  (void)co_await WriteEnd(record->row,
+                          std::move(ending));  // logged; the next Start() sets it right
+  if (!destroyed)
+    co_return Fail(Code::kInternal,
+                   "the sandbox is stopped, but not all of it could be removed yet; the server "
+                   "tries again");
+  co_return Status();
+}
+
+Task<void> Manager::Impl::FinishAlone(std::shared_ptr<Record> record, Ending ending) {
+  (void)co_await Finish(std::move(record), std::move(ending));  // logged there
+}
+
+Task<Status> Manager::Impl::WriteEnd(store::SandboxRow row, Ending ending) {
+  row.state = "killed";
+  row.reason = ending.reason;
+  row.ended_at = Now();
+  auto event = MakeEvent(row.id, "killed", std::move(ending.message), {{"reason", ending.reason}},
+                         std::move(ending.level));
+  Status stored = co_await store_.UpdateSandbox(row, std::move(event));
+  if (!stored)
+    LogError("the end of a sandbox could not be recorded",
+             {{"sandbox", row.id}, {"error", stored.error().message()}});
+  co_return stored;
+}
+
+Task<void> Manager::Impl::DestroyLater(std::string id) {
+  auto pause = kFirstPause;
+  for (int attempt = 0; attempt < kDestroyAttempts; ++attempt) {
+    co_await SleepFor(pause);
+    pause *= 2;
+    if (co_await engine_.Destroy(id)) co_return;
+  }
+  LogError("a sandbox could not be destroyed; restart the server to try again", {{"sandbox", id}});
+}
+
+void Manager::Impl::OnExpired(const std::string& id) {
+  auto record = registry_.Find(id);
+  if (!record || !Detach(*record)) return;
+  operations_.Spawn("timeout",
+                    FinishAlone(record, {"timeout", "Sandbox killed: its timeout has passed"}));
+}
+
+void Manager::Impl::OnExit(const std::string& id, engine::ExitReason reason) {
+  if (auto record = registry_.Find(id)) {
+    if (Detach(*record)) operations_.Spawn("exit", FinishAlone(record, EndingOf(reason)));
+  } else if (auto it = creating_.find(id); it != creating_.end()) {
+    it->second.exited = reason;
+  }
+}
+
+}  // namespace caisson::sandbox

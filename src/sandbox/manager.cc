@@ -1,0 +1,187 @@
+#include "sandbox/manager.h"
+
+#include "base/log.h"
+#include "sandbox/manager_impl.h"
+
+namespace caisson::sandbox {
+
+store::SandboxEvent MakeEvent(const std::string& id, std::string type, std::string message,
+                              StringMap fields, std::string level) {
+  return {.sandbox_id = id,
+          .at = Now(),
+          .type = std::move(type),
+          .level = std::move(level),
+          .message = std::move(message),
+          .fields = std::move(fields)};
+}
+
+Manager::Impl::Impl(asio::any_io_executor executor, const Config& config, engine::Engine& engine,
+                    store::Store& store, const TemplateCatalog& templates, std::string secret)
+    : store_(store),
+      executor_(executor),
+      config_(config),
+      engine_(engine),
+      templates_(templates),
+      secret_(std::move(secret)),
+      expiry_(executor, [this](std::string id) { OnExpired(id); }),
+      sampler_(engine, registry_, std::chrono::milliseconds(config.metrics_interval_ms),
+               static_cast<size_t>(config.metrics_history)),
+      operations_(executor),
+      background_(executor),
+      sockets_(engine, background_, static_cast<size_t>(config.spare_sockets),
+               std::chrono::milliseconds(config.envd_timeout_ms)) {
+  engine_.OnExit([this](std::string id, engine::ExitReason reason) { OnExit(id, reason); });
+}
+
+Manager::Impl::~Impl() { engine_.OnExit({}); }
+
+Task<Status> Manager::Impl::Start() {
+  CO_TRY(co_await Adopt());
+  background_.Spawn("expiry", expiry_.Loop());
+  background_.Spawn("sampler", sampler_.Loop());
+  co_return Status();
+}
+
+Task<void> Manager::Impl::Stop() {
+  stopping_ = true;
+  co_await background_.Stop();
+  // A creation or an ending that is cut here is set right by the next Start().
+  std::chrono::milliseconds grace(config_.shutdown_grace_ms);
+  if (!co_await operations_.Join(grace)) {
+    LogWarn("stopping while sandboxes are being created or ended",
+            {{"operations", operations_.size()}});
+    co_await operations_.Stop();
+  }
+}
+
+Result<std::shared_ptr<Record>> Manager::Impl::FindOwned(const std::string& key_id,
+                                                         const std::string& id) const {
+  // SECURITY: a sandbox of another key looks exactly like one that does not exist.
+  auto record = registry_.Find(id);
+  if (!record || record->row.key_id != key_id)
+    return Fail(Code::kNotFound, "sandbox '{}' does not exist or has ended", id);
+  return record;
+}
+
+std::vector<Info> Manager::Impl::List(const ListFilter& filter) const {
+  std::vector<Info> found;
+  if (!filter.running) return found;
+  std::string template_id;
+  if (!filter.template_name.empty()) {
+    const Template* wanted = templates_.Find(filter.template_name);
+    if (!wanted) return found;
+    template_id = wanted->id;
+  }
+  registry_.ForEach([&](const Record& record) {
+    const store::SandboxRow& row = record.row;
+    bool matches = row.key_id == filter.key_id &&
+                   (template_id.empty() || row.template_id == template_id) &&
+                   (!filter.started_after || row.started_at >= *filter.started_after) &&
+                   std::all_of(filter.metadata.begin(), filter.metadata.end(), [&](auto& wanted) {
+                     auto it = row.metadata.find(wanted.first);
+                     return it != row.metadata.end() && it->second == wanted.second;
+                   });
+    if (matches) found.push_back(MakeInfo(record));
+    return false;
+  });
+  std::sort(found.begin(), found.end(), [](const Info& a, const Info& b) {
+    return a.started_at != b.started_at ? a.started_at > b.started_at : a.id < b.id;
+  });
+  if (filter.ascending) std::reverse(found.begin(), found.end());
+  return found;
+}
+
+Task<Result<std::vector<Sample>>> Manager::Impl::Metrics(std::string key_id, std::string id,
+                                                         std::optional<Time> start,
+                                                         std::optional<Time> end) {
+  CO_TRY_ASSIGN(auto record, FindOwned(key_id, id));
+  if (record->history.empty()) CO_TRY(co_await sampler_.Measure({id}));
+  std::vector<Sample> samples;
+  for (const Sample& sample : record->history)
+    if ((!start || sample.usage.at >= *start) && (!end || sample.usage.at <= *end))
+      samples.push_back(sample);
+  co_return samples;
+}
+
+Task<Result<std::vector<store::SandboxEvent>>> Manager::Impl::Events(std::string key_id,
+                                                                     std::string id,
+                                                                     store::EventQuery query) {
+  if (auto live = FindOwned(key_id, id); !live) {
+    CO_TRY_ASSIGN(auto row, co_await store_.GetSandbox(id));
+    if (!row || row->key_id != key_id)
+      co_return Fail(Code::kNotFound, "sandbox '{}' does not exist", id);
+  }
+  co_return co_await store_.ListEvents(std::move(id), std::move(query));
+}
+
+Task<Result<UniqueFd>> Manager::Impl::Dial(std::string id) {
+  auto record = registry_.Find(id);
+  if (!record) co_return Fail(Code::kNotFound, "sandbox {} is not running", id);
+  co_return co_await sockets_.Take(std::move(record));
+}
+
+// ---- the face ----------------------------------------------------------------------------------
+
+Manager::Manager(asio::any_io_executor executor, const Config& config, engine::Engine& engine,
+                 store::Store& store, const TemplateCatalog& templates, std::string secret)
+    : impl_(std::make_unique<Impl>(std::move(executor), config, engine, store, templates,
+                                   std::move(secret))) {}
+Manager::~Manager() = default;
+
+Task<Status> Manager::Start() { return impl_->Start(); }
+Task<void> Manager::Stop() { return impl_->Stop(); }
+Task<Result<Info>> Manager::Create(CreateOptions options) {
+  return impl_->Create(std::move(options));
+}
+Result<Info> Manager::Get(const std::string& key_id, const std::string& id) const {
+  TRY_ASSIGN(auto record, impl_->FindOwned(key_id, id));
+  return MakeInfo(*record);
+}
+std::vector<Info> Manager::List(const ListFilter& filter) const { return impl_->List(filter); }
+Task<Status> Manager::Kill(std::string key_id, std::string id) {
+  return impl_->Kill(std::move(key_id), std::move(id));
+}
+Task<Result<Info>> Manager::SetTimeout(std::string key_id, std::string id,
+                                       std::chrono::seconds timeout, bool only_extend) {
+  return impl_->SetTimeout(std::move(key_id), std::move(id), timeout, only_extend);
+}
+Task<Status> Manager::SetNetwork(std::string key_id, std::string id, bool allow_internet,
+                                 std::string as_requested_json) {
+  return impl_->SetNetwork(std::move(key_id), std::move(id), allow_internet,
+                           std::move(as_requested_json));
+}
+Task<Result<std::vector<Sample>>> Manager::Metrics(std::string key_id, std::string id,
+                                                   std::optional<Time> start,
+                                                   std::optional<Time> end) {
+  return impl_->Metrics(std::move(key_id), std::move(id), start, end);
+}
+Task<Result<std::vector<store::SandboxEvent>>> Manager::Events(std::string key_id, std::string id,
+                                                               store::EventQuery query) {
+  return impl_->Events(std::move(key_id), std::move(id), std::move(query));
+}
+Task<Result<std::vector<store::TemplateUse>>> Manager::TemplateUse() {
+  return impl_->store_.ListTemplateUse();
+}
+
+const Route* Manager::FindRoute(std::string_view id) const {
+  auto record = impl_->registry_.Find(id);
+  return record ? &record->route : nullptr;  // the registry still holds it until the next await
+}
+void Manager::ForEachRoute(const std::function<bool(const Route&)>& until_true) const {
+  impl_->registry_.ForEach([&](const Record& record) {
+    return !record.route.access_token.empty() && until_true(record.route);
+  });
+}
+Task<Result<UniqueFd>> Manager::Dial(std::string id) { return impl_->Dial(std::move(id)); }
+Manager::GoneId Manager::SubscribeGone(const std::string& id, std::function<void()> gone) {
+  return impl_->registry_.Subscribe(id, std::move(gone));
+}
+void Manager::UnsubscribeGone(const std::string& id, GoneId handle) {
+  impl_->registry_.Unsubscribe(id, handle);
+}
+void Manager::ReportUnresponsive(const std::string& id, std::string reason) {
+  impl_->ReportUnresponsive(id, std::move(reason));
+}
+size_t Manager::running() const { return impl_->registry_.size(); }
+
+}  // namespace caisson::sandbox

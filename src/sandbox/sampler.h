@@ -1,0 +1,36 @@
+// Measures every running sandbox now and then and keeps the last samples of each.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/async.h"
+#include "engine/client.h"
+#include "sandbox/registry.h"
+
+namespace caisson::sandbox {
+
+class Sampler {
+ public:
+  Sampler(engine::Engine& engine, Registry& registry, std::chrono::milliseconds interval,
+          size_t history);
+
+  // Runs until canceled.
+  Task<void> Loop();
+  // Takes one sample of each of these now.
+  Task<Status> Measure(std::vector<std::string> ids);
+
+ private:
+  void Append(Record& record, const engine::Usage& usage) const;
+
+  engine::Engine& engine_;
+  Registry& registry_;
+  const std::chrono::milliseconds interval_;
+  const size_t history_;
+};
+
+// Share of all the sandbox's CPUs in use between two moments: 0..100.
+double CpuUsedPct(int64_t cpu_ns_before, Time before, int64_t cpu_ns_after, Time after,
+                  int64_t cpus);
+
+}  // namespace caisson::sandbox

@@ -1,0 +1,58 @@
+// Work that must not stop half-way when the one who asked for it goes away (a client that hangs up
+// while its sandbox is being created).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/async.h"
+
+namespace caisson::sandbox {
+
+namespace internal {
+
+template <class T>
+struct ShieldState {
+  explicit ShieldState(asio::any_io_executor executor) : done(std::move(executor)) {}
+  Condition done;
+  std::optional<Result<T>> result;
+};
+
+// Goes with the coroutine's frame: however that ends, the one who waits hears of it.
+template <class T>
+class ShieldPromise {
+ public:
+  explicit ShieldPromise(std::shared_ptr<ShieldState<T>> state) : state_(std::move(state)) {}
+  ShieldPromise(ShieldPromise&&) noexcept = default;
+  ~ShieldPromise() {
+    if (!state_) return;
+    if (!state_->result)
+      state_->result.emplace(tl::unexpected(Error(Code::kUnavailable, "the server is stopping")));
+    state_->done.Notify();
+  }
+  void Set(Result<T> result) { state_->result.emplace(std::move(result)); }
+
+ private:
+  std::shared_ptr<ShieldState<T>> state_;
+};
+
+template <class T>
+Task<void> RunShielded(ShieldPromise<T> promise, Task<Result<T>> op) {
+  promise.Set(co_await std::move(op));
+}
+
+}  // namespace internal
+
+// Runs `op` as a child of `group` and waits for its result. A canceled caller stops waiting; `op`
+// goes on. If the group is stopped, the answer is kUnavailable.
+template <class T>
+Task<Result<T>> Shield(TaskGroup& group, std::string name, Task<Result<T>> op) {
+  auto state = std::make_shared<internal::ShieldState<T>>(group.executor());
+  group.Spawn(name, internal::RunShielded<T>(internal::ShieldPromise<T>(state), std::move(op)));
+  // `op` has its own deadlines; this bound only makes the wait a finite one.
+  while (!state->result) co_await state->done.Wait(std::chrono::hours(1));
+  co_return std::move(*state->result);
+}
+
+}  // namespace caisson::sandbox

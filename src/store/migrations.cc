@@ -1,0 +1,120 @@
+#include "store/migrations.h"
+
+#include <array>
+
+#include "base/log.h"
+
+namespace caisson::store {
+namespace {
+
+// Times are nanoseconds since 1970; maps are JSON objects of strings.
+constexpr std::array kMigrations = {
+    Migration{1, "keys, sandboxes and their events",
+              R"sql(
+CREATE TABLE api_keys (
+  id          TEXT PRIMARY KEY,
+  name        TEXT NOT NULL,
+  hash        TEXT NOT NULL UNIQUE,
+  hint        TEXT NOT NULL,
+  created_at  INTEGER NOT NULL,
+  revoked_at  INTEGER
+) STRICT;
+
+CREATE TABLE sandboxes (
+  id                    TEXT PRIMARY KEY,
+  key_id                TEXT NOT NULL,
+  template_id           TEXT NOT NULL,
+  alias                 TEXT NOT NULL,
+  state                 TEXT NOT NULL CHECK (state IN ('running', 'paused', 'killed')),
+  reason                TEXT NOT NULL,
+  metadata              TEXT NOT NULL,
+  env                   TEXT NOT NULL,
+  secure                INTEGER NOT NULL CHECK (secure IN (0, 1)),
+  allow_internet        INTEGER NOT NULL CHECK (allow_internet IN (0, 1)),
+  allow_public_traffic  INTEGER NOT NULL CHECK (allow_public_traffic IN (0, 1)),
+  network_json          TEXT NOT NULL,
+  mask_request_host     TEXT NOT NULL,
+  cpus                  INTEGER NOT NULL,
+  memory_mb             INTEGER NOT NULL,
+  disk_mb               INTEGER NOT NULL,
+  timeout_s             INTEGER NOT NULL,
+  idempotency_key       TEXT NOT NULL,
+  request_hash          TEXT NOT NULL,
+  started_at            INTEGER NOT NULL,
+  end_at                INTEGER NOT NULL,
+  ended_at              INTEGER,
+  CHECK ((state = 'killed') = (ended_at IS NOT NULL))
+) STRICT;
+CREATE INDEX sandboxes_live ON sandboxes (started_at) WHERE state <> 'killed';
+CREATE INDEX sandboxes_ended ON sandboxes (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX sandboxes_template ON sandboxes (template_id, started_at);
+
+CREATE TABLE sandbox_events (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  sandbox_id  TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
+  at          INTEGER NOT NULL,
+  type        TEXT NOT NULL,
+  level       TEXT NOT NULL CHECK (level IN ('debug', 'info', 'warn', 'error')),
+  message     TEXT NOT NULL,
+  fields      TEXT NOT NULL
+) STRICT;
+CREATE INDEX sandbox_events_of ON sandbox_events (sandbox_id, id);
+)sql",
+              R"sql(
+DROP TABLE sandbox_events;
+DROP TABLE sandboxes;
+DROP TABLE api_keys;
+)sql"},
+};
+
+Status Apply(Database& database, const Migration& step, bool up) {
+  TRY(database.Script("BEGIN IMMEDIATE"));
+  Status done = database.Script(up ? step.up : step.down);
+  if (done)
+    done =
+        up ? database.Run("INSERT INTO schema_version (version, name, applied_at) VALUES (?,?,?)",
+                          step.version, std::string_view(step.name), Now())
+           : database.Run("DELETE FROM schema_version WHERE version = ?", step.version);
+  if (done) done = database.Script("COMMIT");
+  if (!done) {
+    Status undone = database.Script("ROLLBACK");
+    if (!undone) LogError("rollback failed", {{"error", undone.error().message()}});
+    return tl::unexpected(std::move(done).error().Context(
+        fmt::format("schema step {} ({})", step.version, step.name)));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const Migration> Migrations() { return kMigrations; }
+
+Result<int64_t> SchemaVersion(Database& database) {
+  TRY(
+      database.Script("CREATE TABLE IF NOT EXISTS schema_version ("
+                      "version INTEGER PRIMARY KEY, name TEXT NOT NULL, "
+                      "applied_at INTEGER NOT NULL) STRICT"));
+  TRY_ASSIGN(Statement found,
+             database.Query("SELECT coalesce(max(version), 0) FROM schema_version"));
+  TRY(found.Step());
+  return found.Int(0);
+}
+
+Status Migrate(Database& database, int64_t version) {
+  TRY_ASSIGN(int64_t current, SchemaVersion(database));
+  int64_t newest = kMigrations.back().version;
+  if (current > newest)
+    return Fail(Code::kFailedPrecondition,
+                "the database has schema version {}, this program knows only versions up to {}: "
+                "start the newer caisson that made it, or restore a backup from before",
+                current, newest);
+  for (const Migration& step : kMigrations)
+    if (step.version > current && step.version <= version) TRY(Apply(database, step, true));
+  for (auto step = kMigrations.rbegin(); step != kMigrations.rend(); ++step)
+    if (step->version <= current && step->version > version) TRY(Apply(database, *step, false));
+  return {};
+}
+
+Status Migrate(Database& database) { return Migrate(database, kMigrations.back().version); }
+
+}  // namespace caisson::store

@@ -1,0 +1,119 @@
+#include "store/rows.h"
+
+#include <boost/json.hpp>
+
+namespace caisson::store {
+namespace json = boost::json;
+
+std::string MapToJson(const std::map<std::string, std::string>& map) {
+  json::object object;
+  for (const auto& [key, value] : map) object[key] = value;
+  return json::serialize(object);
+}
+
+std::map<std::string, std::string> MapFromJson(const std::string& text) {
+  std::map<std::string, std::string> map;
+  boost::system::error_code ec;
+  json::value value = json::parse(text, ec);
+  if (ec || !value.is_object()) return map;
+  for (const auto& [key, item] : value.get_object())
+    if (item.is_string()) map.emplace(key, item.get_string());
+  return map;
+}
+
+Status InsertSandboxRow(Database& database, const SandboxRow& row) {
+  return database.Run("INSERT INTO sandboxes (" CAISSON_SANDBOX_COLUMNS
+                      ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                      row.id, row.key_id, row.template_id, row.alias, row.state, row.reason,
+                      MapToJson(row.metadata), MapToJson(row.env), row.secure, row.allow_internet,
+                      row.allow_public_traffic, row.network_json, row.mask_request_host, row.cpus,
+                      row.memory_mb, row.disk_mb, row.timeout_s, row.idempotency_key,
+                      row.request_hash, row.started_at, row.end_at, row.ended_at);
+}
+
+Status UpdateSandboxRow(Database& database, const SandboxRow& row) {
+  // What a sandbox was made from does not change, and one that has ended does not come back.
+  TRY(
+      database.Run("UPDATE sandboxes SET state = ?, reason = ?, metadata = ?, allow_internet = ?, "
+                   "network_json = ?, started_at = ?, end_at = ?, ended_at = ? "
+                   "WHERE id = ? AND state <> 'killed'",
+                   row.state, row.reason, MapToJson(row.metadata), row.allow_internet,
+                   row.network_json, row.started_at, row.end_at, row.ended_at, row.id));
+  if (database.changes() == 0)
+    return Fail(Code::kNotFound, "there is no living sandbox {} in the database", row.id);
+  return {};
+}
+
+SandboxRow ReadSandboxRow(const Statement& statement) {
+  SandboxRow row;
+  int at = 0;
+  row.id = statement.Text(at++);
+  row.key_id = statement.Text(at++);
+  row.template_id = statement.Text(at++);
+  row.alias = statement.Text(at++);
+  row.state = statement.Text(at++);
+  row.reason = statement.Text(at++);
+  row.metadata = MapFromJson(statement.Text(at++));
+  row.env = MapFromJson(statement.Text(at++));
+  row.secure = statement.Bool(at++);
+  row.allow_internet = statement.Bool(at++);
+  row.allow_public_traffic = statement.Bool(at++);
+  row.network_json = statement.Text(at++);
+  row.mask_request_host = statement.Text(at++);
+  row.cpus = statement.Int(at++);
+  row.memory_mb = statement.Int(at++);
+  row.disk_mb = statement.Int(at++);
+  row.timeout_s = statement.Int(at++);
+  row.idempotency_key = statement.Text(at++);
+  row.request_hash = statement.Text(at++);
+  row.started_at = statement.TimeAt(at++);
+  row.end_at = statement.TimeAt(at++);
+  row.ended_at = statement.OptionalTimeAt(at++);
+  return row;
+}
+
+Status InsertEventRow(Database& database, const SandboxEvent& event) {
+  return database.Run(
+      "INSERT INTO sandbox_events (sandbox_id, at, type, level, message, fields) "
+      "VALUES (?,?,?,?,?,?)",
+      event.sandbox_id, event.at, event.type, event.level, event.message, MapToJson(event.fields));
+}
+
+namespace {
+
+// One statement for both directions would cost the use of the index, so there are two.
+#define CAISSON_SELECT_EVENTS                                                    \
+  "SELECT id, sandbox_id, at, type, level, message, fields FROM sandbox_events " \
+  "WHERE sandbox_id = ?1 AND at >= ?2 AND at <= ?3 "                             \
+  "AND (?4 = '[]' OR level IN (SELECT value FROM json_each(?4))) "               \
+  "AND (?5 = '' OR instr(message, ?5) > 0) "
+constexpr const char* kOldestFirst = CAISSON_SELECT_EVENTS "ORDER BY id ASC LIMIT ?6";
+constexpr const char* kNewestFirst = CAISSON_SELECT_EVENTS "ORDER BY id DESC LIMIT ?6";
+
+}  // namespace
+
+Result<std::vector<SandboxEvent>> SelectEvents(Database& database, const std::string& sandbox_id,
+                                               const EventQuery& query) {
+  json::array levels(query.levels.begin(), query.levels.end());
+  TRY_ASSIGN(Statement rows,
+             database.Query(query.newest_first ? kNewestFirst : kOldestFirst, sandbox_id,
+                            query.since.value_or(Time::min()), query.until.value_or(Time::max()),
+                            std::string_view(json::serialize(levels)), query.text,
+                            static_cast<int64_t>(query.limit)));
+  std::vector<SandboxEvent> events;
+  for (;;) {
+    TRY_ASSIGN(bool more, rows.Step());
+    if (!more) return events;
+    SandboxEvent event;
+    event.id = rows.Int(0);
+    event.sandbox_id = rows.Text(1);
+    event.at = rows.TimeAt(2);
+    event.type = rows.Text(3);
+    event.level = rows.Text(4);
+    event.message = rows.Text(5);
+    event.fields = MapFromJson(rows.Text(6));
+    events.push_back(std::move(event));
+  }
+}
+
+}  // namespace caisson::store

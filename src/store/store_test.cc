@@ -1,0 +1,305 @@
+#include "store/store.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/testing.h"
+#include "store/database.h"
+
+namespace caisson::store {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Await;
+
+SandboxRow Row(const std::string& id) {
+  SandboxRow row;
+  row.id = id;
+  row.key_id = "admin";
+  row.template_id = "base";
+  row.alias = "base";
+  row.state = "running";
+  row.metadata = {{"a", "1"}, {"quote\"", "ü\n"}};
+  row.env = {{"PATH", "/bin"}};
+  row.allow_internet = false;
+  row.network_json = R"({"denyOut":["0.0.0.0/0"]})";
+  row.mask_request_host = "localhost:${PORT}";
+  row.cpus = 2;
+  row.memory_mb = 1024;
+  row.disk_mb = 10'240;
+  row.timeout_s = 300;
+  row.idempotency_key = "k";
+  row.request_hash = "h";
+  row.started_at = Now();
+  row.end_at = row.started_at + 300s;
+  return row;
+}
+
+SandboxEvent Event(const std::string& id, std::string message, std::string level = "info") {
+  return {.sandbox_id = id,
+          .at = Now(),
+          .type = "test",
+          .level = std::move(level),
+          .message = std::move(message),
+          .fields = {{"k", "v"}}};
+}
+
+class StoreTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Store> Open(StoreOptions options = {}) {
+    auto store = OpenStore("sqlite:///" + (dir_ / "caisson.db"), io_.get_executor(), options);
+    EXPECT_TRUE(store) << store.error().message();
+    return std::move(store.value());
+  }
+  std::vector<std::string> Messages(Store& store, const std::string& id, EventQuery query) {
+    auto events = Await(io_, store.ListEvents(id, std::move(query)));
+    EXPECT_TRUE(events);
+    std::vector<std::string> messages;
+    for (const auto& event : events.value()) messages.push_back(event.message);
+    return messages;
+  }
+
+  asio::io_context io_;
+  testing::TempDir dir_;
+};
+
+TEST_F(StoreTest, ARowComesBackAsItWas) {
+  auto store = Open();
+  SandboxRow row = Row("i1");
+  ASSERT_TRUE(Await(io_, store->InsertSandbox(row, Event("i1", "created"))));
+  auto live = Await(io_, store->ListLiveSandboxes()).value();
+  ASSERT_EQ(live.size(), 1u);
+  const SandboxRow& read = live[0];
+  EXPECT_EQ(read.id, row.id);
+  EXPECT_EQ(read.key_id, row.key_id);
+  EXPECT_EQ(read.template_id, row.template_id);
+  EXPECT_EQ(read.alias, row.alias);
+  EXPECT_EQ(read.state, row.state);
+  EXPECT_EQ(read.metadata, row.metadata);
+  EXPECT_EQ(read.env, row.env);
+  EXPECT_TRUE(read.secure);
+  EXPECT_FALSE(read.allow_internet);
+  EXPECT_TRUE(read.allow_public_traffic);
+  EXPECT_EQ(read.network_json, row.network_json);
+  EXPECT_EQ(read.mask_request_host, row.mask_request_host);
+  EXPECT_EQ(read.cpus, row.cpus);
+  EXPECT_EQ(read.memory_mb, row.memory_mb);
+  EXPECT_EQ(read.disk_mb, row.disk_mb);
+  EXPECT_EQ(read.timeout_s, row.timeout_s);
+  EXPECT_EQ(read.idempotency_key, row.idempotency_key);
+  EXPECT_EQ(read.request_hash, row.request_hash);
+  EXPECT_EQ(read.started_at, row.started_at);
+  EXPECT_EQ(read.end_at, row.end_at);
+  EXPECT_EQ(read.ended_at, std::nullopt);
+}
+
+TEST_F(StoreTest, AKilledSandboxIsHistoryAndSurvivesReopening) {
+  {
+    auto store = Open();
+    SandboxRow row = Row("i1");
+    ASSERT_TRUE(Await(io_, store->InsertSandbox(row, Event("i1", "created"))));
+    row.state = "killed";
+    row.reason = "timeout";
+    row.ended_at = Now();
+    ASSERT_TRUE(Await(io_, store->UpdateSandbox(row, Event("i1", "killed"))));
+    // A late change does not bring it back.
+    EXPECT_EQ(Await(io_, store->UpdateSandbox(Row("i1"), Event("i1", "late"))).error().code(),
+              Code::kNotFound);
+    ASSERT_TRUE(Await(io_, store->Close()));
+    EXPECT_EQ(Await(io_, store->ListLiveSandboxes()).error().code(), Code::kUnavailable);
+  }
+  auto store = Open();
+  EXPECT_TRUE(Await(io_, store->ListLiveSandboxes()).value().empty());
+  auto row = Await(io_, store->GetSandbox("i1")).value();
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->reason, "timeout");
+  EXPECT_TRUE(row->ended_at);
+  EXPECT_FALSE(Await(io_, store->GetSandbox("i2")).value());
+  EXPECT_EQ(Messages(*store, "i1", {}), (std::vector<std::string>{"created", "killed"}));
+}
+
+TEST_F(StoreTest, RowAndEventAreOneTransaction) {
+  auto store = Open();
+  ASSERT_TRUE(Await(io_, store->InsertSandbox(Row("i1"), Event("i1", "created"))));
+  // The event is refused by the schema (unknown level), so the row must not be there either.
+  auto refused = Await(io_, store->InsertSandbox(Row("i2"), Event("i2", "created", "loud")));
+  EXPECT_FALSE(refused);
+  EXPECT_FALSE(Await(io_, store->GetSandbox("i2")).value());
+  EXPECT_EQ(Await(io_, store->InsertSandbox(Row("i1"), Event("i1", "again"))).error().code(),
+            Code::kAlreadyExists);
+  EXPECT_EQ(Await(io_, store->UpdateSandbox(Row("i3"), Event("i3", "x"))).error().code(),
+            Code::kNotFound);
+  EXPECT_EQ(Await(io_, store->AppendEvent(Event("i3", "x"))).error().code(), Code::kNotFound);
+  EXPECT_EQ(Messages(*store, "i1", {}), std::vector<std::string>{"created"});
+}
+
+TEST_F(StoreTest, EventsAreFilteredOrderedAndLimited) {
+  auto store = Open();
+  ASSERT_TRUE(Await(io_, store->InsertSandbox(Row("i1"), Event("i1", "created"))));
+  ASSERT_TRUE(Await(io_, store->InsertSandbox(Row("i2"), Event("i2", "of another"))));
+  Time start = Now();
+  std::vector<SandboxEvent> events;
+  for (int i = 0; i < 5; ++i) {
+    SandboxEvent event = Event("i1", "e" + std::to_string(i), i % 2 ? "warn" : "debug");
+    event.at = start + std::chrono::seconds(i);
+    ASSERT_TRUE(Await(io_, store->AppendEvent(event)));
+  }
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(Messages(*store, "i1", {}), (Names{"created", "e0", "e1", "e2", "e3", "e4"}));
+  EXPECT_EQ(Messages(*store, "i1", {.limit = 2}), (Names{"created", "e0"}));
+  EXPECT_EQ(Messages(*store, "i1", {.newest_first = true, .limit = 2}), (Names{"e4", "e3"}));
+  EXPECT_EQ(Messages(*store, "i1", {.since = start + 2s}), (Names{"e2", "e3", "e4"}));
+  EXPECT_EQ(Messages(*store, "i1", {.since = start, .until = start + 1s}), (Names{"e0", "e1"}));
+  EXPECT_EQ(Messages(*store, "i1", {.levels = {"warn", "error"}}), (Names{"e1", "e3"}));
+  EXPECT_EQ(Messages(*store, "i1", {.text = "4"}), Names{"e4"});
+  EXPECT_EQ(Messages(*store, "nobody", {}), Names{});
+}
+
+TEST_F(StoreTest, OldEventsOfASandboxAreDeleted) {
+  auto store = Open({.max_events = 20});
+  ASSERT_TRUE(Await(io_, store->InsertSandbox(Row("i1"), Event("i1", "created"))));
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(Await(io_, store->AppendEvent(Event("i1", std::to_string(i)))));
+  auto kept = Messages(*store, "i1", {});
+  EXPECT_GE(kept.size(), 20u);
+  EXPECT_LE(kept.size(), 23u);  // a tenth more, until the next deletion
+  EXPECT_EQ(kept.back(), "99");
+}
+
+TEST_F(StoreTest, EndedSandboxesAreForgottenAfterTheRetention) {
+  {
+    auto store = Open();
+    for (auto [id, days] : {std::pair{"old", 40}, {"young", 1}}) {
+      SandboxRow row = Row(id);
+      ASSERT_TRUE(Await(io_, store->InsertSandbox(row, Event(id, "created"))));
+      row.state = "killed";
+      row.ended_at = Now() - std::chrono::hours(24 * days);
+      ASSERT_TRUE(Await(io_, store->UpdateSandbox(row, Event(id, "killed"))));
+    }
+    ASSERT_TRUE(Await(io_, store->InsertSandbox(Row("live"), Event("live", "created"))));
+  }
+  auto store = Open({.retention_days = 30});
+  EXPECT_FALSE(Await(io_, store->GetSandbox("old")).value());
+  EXPECT_TRUE(Messages(*store, "old", {}).empty());
+  EXPECT_TRUE(Await(io_, store->GetSandbox("young")).value());
+  EXPECT_TRUE(Await(io_, store->GetSandbox("live")).value());
+}
+
+TEST_F(StoreTest, KeysComeBackInOrder) {
+  auto store = Open();
+  Time now = Now();
+  ASSERT_TRUE(Await(io_, store->AddApiKey({"b", "second", "h2", "e2b_2…", now + 1s, {}})));
+  ASSERT_TRUE(Await(io_, store->AddApiKey({"a", "first", "h1", "e2b_1…", now, now + 5s})));
+  EXPECT_EQ(Await(io_, store->AddApiKey({"c", "same", "h1", "", now, {}})).error().code(),
+            Code::kAlreadyExists);
+  auto keys = Await(io_, store->ListApiKeys()).value();
+  ASSERT_EQ(keys.size(), 2u);
+  EXPECT_EQ(keys[0].name, "first");
+  EXPECT_EQ(keys[0].revoked_at, now + 5s);
+  EXPECT_EQ(keys[1].hash, "h2");
+}
+
+TEST_F(StoreTest, TemplateUseIsCounted) {
+  auto store = Open();
+  SandboxRow last = Row("i2");
+  last.started_at += 5s;
+  ASSERT_TRUE(Await(io_, store->InsertSandbox(Row("i1"), Event("i1", "created"))));
+  ASSERT_TRUE(Await(io_, store->InsertSandbox(last, Event("i2", "created"))));
+  auto uses = Await(io_, store->ListTemplateUse()).value();
+  ASSERT_EQ(uses.size(), 1u);
+  EXPECT_EQ(uses[0].template_id, "base");
+  EXPECT_EQ(uses[0].sandboxes, 2);
+  EXPECT_EQ(uses[0].last_started_at, last.started_at);
+}
+
+Task<void> InsertOne(Store& store, std::string id, int& succeeded) {
+  if (co_await store.InsertSandbox(Row(id), Event(id, "created"))) ++succeeded;
+}
+
+TEST_F(StoreTest, ManyCallersAtOnceShareTransactionsButNotFailures) {
+  auto store = Open();
+  int succeeded = 0;
+  TaskGroup group(io_.get_executor());
+  for (int i = 0; i < 500; ++i)  // ids 0..399, the rest are duplicates
+    group.Spawn("insert", InsertOne(*store, "i" + std::to_string(i % 400), succeeded));
+  EXPECT_TRUE(Await(io_, group.Join(30s)));
+  EXPECT_EQ(succeeded, 400);
+  EXPECT_EQ(Await(io_, store->ListLiveSandboxes()).value().size(), 400u);
+}
+
+TEST_F(StoreTest, AFullQueueRefusesInsteadOfGrowing) {
+  auto store = Open({.max_queue = 1});
+  int succeeded = 0;
+  TaskGroup group(io_.get_executor());
+  for (int i = 0; i < 200; ++i)
+    group.Spawn("insert", InsertOne(*store, "i" + std::to_string(i), succeeded));
+  EXPECT_TRUE(Await(io_, group.Join(30s)));
+  EXPECT_GE(succeeded, 1);
+  EXPECT_LT(succeeded, 200);
+  EXPECT_EQ(Await(io_, store->ListLiveSandboxes()).value().size(), static_cast<size_t>(succeeded));
+}
+
+TEST_F(StoreTest, RefusesANewerSchemaWithAClearText) {
+  Open();
+  {
+    auto db = Database::Open(dir_ / "caisson.db").value();
+    ASSERT_TRUE(db.Script("INSERT INTO schema_version VALUES (99, 'from the future', 0)"));
+  }
+  auto refused = OpenStore("sqlite:///" + (dir_ / "caisson.db"), io_.get_executor());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::kFailedPrecondition);
+}
+
+TEST_F(StoreTest, RefusesOtherDatabases) {
+  auto refused = OpenStore("postgresql://localhost/x", io_.get_executor());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::kInvalidArgument);
+}
+
+// Writes rows for ever and tells through the pipe which are committed.
+[[noreturn]] void WriteUntilKilled(const std::string& url, int pipe_fd) {
+  asio::io_context io;
+  auto store = OpenStore(url, io.get_executor());
+  if (!store) _exit(1);
+  for (int32_t i = 0;; ++i) {
+    std::string id = "i" + std::to_string(i);
+    if (!Await(io, (*store)->InsertSandbox(Row(id), Event(id, "created")))) _exit(2);
+    if (write(pipe_fd, &i, sizeof(i)) != sizeof(i)) _exit(3);
+  }
+}
+
+TEST_F(StoreTest, NothingThatWasReportedWrittenIsLostByKill9) {
+  std::string url = "sqlite:///" + (dir_ / "caisson.db");
+  int fds[2];
+  ASSERT_EQ(pipe(fds), 0);
+  pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) WriteUntilKilled(url, fds[1]);
+  close(fds[1]);
+  int32_t last = -1, read_value = 0;
+  while (last < 200 && read(fds[0], &read_value, sizeof(read_value)) == sizeof(read_value))
+    last = read_value;
+  kill(child, SIGKILL);  // in the middle of some write
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status)) << "the writer failed by itself: " << WEXITSTATUS(status);
+  while (read(fds[0], &read_value, sizeof(read_value)) == sizeof(read_value)) last = read_value;
+  close(fds[0]);
+  ASSERT_GE(last, 200);
+
+  auto store = Open();
+  auto live = Await(io_, store->ListLiveSandboxes()).value();
+  // The one after `last` may be committed without having been reported.
+  EXPECT_GE(live.size(), static_cast<size_t>(last) + 1);
+  EXPECT_LE(live.size(), static_cast<size_t>(last) + 2);
+  for (const SandboxRow& row : live)
+    EXPECT_EQ(Messages(*store, row.id, {}), std::vector<std::string>{"created"}) << row.id;
+  auto db = Database::Open(dir_ / "caisson.db").value();
+  auto check = db.Query("PRAGMA integrity_check").value();
+  ASSERT_TRUE(check.Step().value());
+  EXPECT_EQ(check.Text(0), "ok");
+}
+
+}  // namespace
+}  // namespace caisson::store

@@ -1,0 +1,3 @@
+#!/bin/sh
+# The newest SDK.
+exec "$(dirname "$0")/../run.sh" e2b-latest

@@ -1,0 +1,82 @@
+"""What the sandboxes of one server have on the host, counted from outside the server."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from pathlib import Path
+
+from support.server import CaissonServer
+
+
+def _tag(server: CaissonServer) -> str:
+    """The eight digits in every name the server gives on the machine; see engine/slot.h."""
+    return hashlib.sha256(str(server.data_dir).encode()).hexdigest()[:8]
+
+
+def sandbox_pids(server: CaissonServer) -> list[int]:
+    """Every process inside a sandbox of this server."""
+    mark = f"/caisson-{_tag(server)}/"
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if mark in (entry / "cgroup").read_text():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()[:80]
+    except OSError:
+        return "gone"
+
+
+def _entries(directory: str) -> list[Path]:
+    try:
+        return list(Path(directory).iterdir())
+    except OSError:
+        return []
+
+
+def _backing_file(device: Path) -> str:
+    try:
+        return (device / "loop/backing_file").read_text()
+    except OSError:
+        return ""
+
+
+def take(server: CaissonServer) -> dict[str, list[str]]:
+    """Kinds of things with their names; kinds without any are left out."""
+    tag, data_dir = _tag(server), str(server.data_dir)
+    cgroups = []
+    for directory, names, _ in os.walk("/sys/fs/cgroup"):
+        if f"/caisson-{tag}" in directory:
+            cgroups += [f"{directory}/{name}" for name in names]
+    slots = [p for p in _entries("/run/caisson/slots") if os.path.islink(p)]
+    census = {
+        "processes": [f"{pid} {_command(pid)}" for pid in sandbox_pids(server)],
+        "cgroups": cgroups,
+        "slots": [p.name for p in slots if os.readlink(p).endswith(":" + data_dir)],
+        "links": [p.name for p in _entries("/sys/class/net") if p.name.startswith(f"cs{tag[:4]}-")],
+        "loops": [p.name for p in _entries("/sys/block") if _backing_file(p).startswith(data_dir)],
+        "files": [p.name for p in _entries(data_dir + "/engine/sandboxes")],
+        "mounts": [
+            line
+            for line in Path("/proc/self/mountinfo").read_text().splitlines()
+            if data_dir in line
+        ],
+    }
+    return {kind: names for kind, names in census.items() if names}
+
+
+def wait_until_empty(server: CaissonServer, deadline_s: float = 30) -> None:
+    """Fails with the list of what is left if anything is after the deadline."""
+    end = time.monotonic() + deadline_s
+    while left := take(server):
+        assert time.monotonic() < end, f"left behind after {deadline_s} s: {left}"
+        time.sleep(0.1)

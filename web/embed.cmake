@@ -1,0 +1,11 @@
+# Writes a C++ file with the page in it: cmake -DOUTPUT=page.cc -P embed.cmake
+set(text "// Made from web/ by web/embed.cmake.\n#include \"cli/page.h\"\n\nnamespace caisson::cli {\n")
+foreach(pair "kPageHtml:index.html" "kPageCss:style.css")
+  string(REPLACE ":" ";" pair ${pair})
+  list(GET pair 0 name)
+  list(GET pair 1 file)
+  file(READ ${CMAKE_CURRENT_LIST_DIR}/${file} content)
+  string(APPEND text "\nconst std::string_view ${name} = R\"web(${content})web\";\n")
+endforeach()
+string(APPEND text "\n}  // namespace caisson::cli\n")
+file(WRITE ${OUTPUT} "${text}")
