@@ -2,6 +2,7 @@
 
 #include "base/encoding.h"
 #include "base/text.h"
+#include "http/tls.h"
 
 namespace caisson::cli {
 namespace {
@@ -40,28 +41,28 @@ Error FromAnswer(const http::Response& response) {
 
 }  // namespace
 
-Result<ApiClient> ApiClient::Make(std::string url, std::string api_key) {
-  constexpr std::string_view kHttp = "http://";
+Result<ApiClient> ApiClient::Make(std::string url, std::string api_key, std::string ca_file) {
   while (url.ends_with('/')) url.pop_back();
-  if (!url.starts_with(kHttp))
-    return Fail(Code::kInvalidArgument,
-                "'{}' cannot be used here: this command speaks plain http only, for example "
-                "http://127.0.0.1:8000",
-                url);
   ApiClient client;
   client.url_ = url;
-  client.host_port_ = url.substr(kHttp.size());
   client.api_key_ = std::move(api_key);
-  if (client.host_port_.empty() || client.host_port_.find('/') != std::string::npos)
-    return Fail(Code::kInvalidArgument, "'{}' is not the address of a server", url);
+  client.ca_file_ = std::move(ca_file);
+  client.tls_ = url.starts_with("https://");
+  size_t scheme = url.find("://");
+  if (scheme != std::string::npos) client.host_port_ = url.substr(scheme + 3);
+  if ((!client.tls_ && !url.starts_with("http://")) || client.host_port_.empty() ||
+      client.host_port_.find('/') != std::string::npos)
+    return Fail(Code::kInvalidArgument,
+                "'{}' is not the address of a server, for example http://127.0.0.1:8000", url);
   bool has_port =
       client.host_port_.find(':', client.host_port_.rfind(']') + 1) != std::string::npos;
-  if (!has_port) client.host_port_ += ":80";
+  if (!has_port) client.host_port_ += client.tls_ ? ":443" : ":80";
   return client;
 }
 
 Task<Result<std::unique_ptr<http::ClientConnection>>> ApiClient::Connect() {
-  auto connection = co_await http::ClientConnection::Connect(host_port_, kConnectTimeout);
+  auto connection = tls_ ? co_await http::ConnectTls(host_port_, ca_file_, kConnectTimeout)
+                         : co_await http::ClientConnection::Connect(host_port_, kConnectTimeout);
   if (!connection)
     co_return Fail(Code::kUnavailable,
                    "no server at {}: {} (start one with `caisson serve`, or say where it is with "

@@ -13,8 +13,9 @@ namespace caisson::cli {
 
 class ApiClient {
  public:
-  // `url`: http://HOST[:PORT]. Fails with a sentence if it is anything else.
-  static Result<ApiClient> Make(std::string url, std::string api_key);
+  // `url`: http:// or https://HOST[:PORT]. Fails with a sentence if it is anything else. `ca_file`:
+  // an authority to trust besides the system's, or "".
+  static Result<ApiClient> Make(std::string url, std::string api_key, std::string ca_file);
 
   const std::string& url() const { return url_; }
 
@@ -44,6 +45,8 @@ class ApiClient {
 
   std::string url_;
   std::string host_port_;
+  bool tls_ = false;
+  std::string ca_file_;
   std::string api_key_;
 };
 

@@ -61,15 +61,26 @@ std::string FirstOf(const Environment& environment, std::initializer_list<const 
   return otherwise;
 }
 
+// Where servers of this machine keep their data, as far as it can be known.
+std::vector<std::string> DataDirs(const Environment& environment) {
+  std::vector<std::string> dirs{".caisson", "/var/lib/caisson"};
+  if (std::string dir = Lookup(environment, "CAISSON_DATA_DIR"); !dir.empty())
+    dirs.insert(dirs.begin(), dir);
+  return dirs;
+}
+
 std::string FindApiKey(const Environment& environment) {
   std::string key = FirstOf(environment, {"CAISSON_API_KEY", "E2B_API_KEY"}, "");
-  for (std::string dir : {Lookup(environment, "CAISSON_DATA_DIR"), std::string(".caisson"),
-                          std::string("/var/lib/caisson")}) {
-    if (!key.empty()) break;
-    if (dir.empty()) continue;
-    if (auto text = ReadFile(dir + "/api-key", 4096)) key = std::string(Trim(*text));
-  }
-  return key;
+  if (!key.empty()) return key;
+  for (const std::string& dir : DataDirs(environment))
+    if (auto text = ReadFile(dir + "/api-key", 4096)) return std::string(Trim(*text));
+  return "";
+}
+
+std::string FindAuthority(const Environment& environment) {
+  for (const std::string& dir : DataDirs(environment))
+    if (std::string file = dir + "/tls/ca.pem"; ReadFile(file, 1 << 20)) return file;
+  return "";
 }
 
 Result<StringMap> ParsePairs(const std::vector<std::string>& pairs, std::string_view option) {
@@ -169,7 +180,11 @@ class SandboxOptions {
       metrics->id = id_;
     }
     std::string url = FirstOf(environment, {"CAISSON_URL", "E2B_API_URL"}, "http://127.0.0.1:8000");
-    return SandboxCommand{url_.empty() ? url : url_, FindApiKey(environment), json_, action_};
+    return SandboxCommand{.url = url_.empty() ? url : url_,
+                          .api_key = FindApiKey(environment),
+                          .ca_file = FindAuthority(environment),
+                          .json = json_,
+                          .action = action_};
   }
 
  private:

@@ -61,6 +61,7 @@ using SandboxAction = std::variant<CreateSandbox, ListSandboxes, ShowSandbox, Ex
 struct SandboxCommand {
   std::string url;      // of the server
   std::string api_key;  // "" if none was found
+  std::string ca_file;  // the authority of a local server with --tls auto; "" if none was found
   bool json = false;
   SandboxAction action;
 };

@@ -231,7 +231,7 @@ Task<void> RunAction(ApiClient& client, const SandboxCommand& command, Result<in
 }  // namespace
 
 int RunSandboxCommand(const SandboxCommand& command) {
-  auto client = ApiClient::Make(command.url, command.api_key);
+  auto client = ApiClient::Make(command.url, command.api_key, command.ca_file);
   Result<int> result = 0;
   if (client) {
     asio::io_context loop(1);

@@ -34,7 +34,7 @@ class AdoptionTest : public testing::Test {
 
 TEST_F(AdoptionTest, SandboxesSurviveTheDeathOfEngineAndLaunchers) {
   Instance first = Create(), second = Create();
-  engine_->Run(first.id, "echo kept > /home/user/note; sleep 1000 &");
+  engine_->Run(first.id, "echo kept > /home/user/note; sleep 1000 >/dev/null 2>&1 &");
   engine_->KillAll();
   Start();
   EXPECT_THAT(engine_->List(), UnorderedElementsAre(first.id, second.id));
@@ -70,6 +70,27 @@ TEST_F(AdoptionTest, WhatDiedMeanwhileIsRemoved) {
   engine_->KillAll();
   SendSignal(process->get(), SIGKILL);
   ASSERT_TRUE(WaitForExit(process->get(), std::chrono::seconds(5)));
+  Start();
+  EXPECT_TRUE(engine_->List().empty());
+  Census census = Take(*engine_);
+  for (const char* kind : {"files", "slots", "cgroups", "loops", "processes"})
+    EXPECT_EQ(census[kind], 0) << kind;
+}
+
+TEST_F(AdoptionTest, WhatWasBeingBuiltIsRemoved) {
+  std::vector<int> pids = engine_->launchers();
+  pids.push_back(engine_->pid());
+  std::thread killer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    for (int pid : pids) kill(pid, SIGKILL);
+  });
+  Spec spec = TestSpec(engine_->config());
+  spec.boot = "hang";
+  auto failed = engine_->Create(spec);
+  killer.join();
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code(), Code::kUnavailable);
+  engine_->KillAll();
   Start();
   EXPECT_TRUE(engine_->List().empty());
   Census census = Take(*engine_);

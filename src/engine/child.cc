@@ -92,6 +92,8 @@ Status MakeMounts(const ChildPlan& plan, const Handover& handover) {
             "newinstance,ptmxmode=0666,mode=0620,gid=5"));
   // Everybody may ping, without a setuid program.
   TRY(WriteKernelFile("proc/sys/net/ipv4/ping_group_range", "0 65535"));
+  // A user namespace inside may mount proc only where nothing of this one is covered.
+  if (plan.nesting) return {};
   TRY(Attach(handover.meminfo.get(), "proc/meminfo"));
   return HideKernelPaths(*plan.paths, handover.empty.get());
 }

@@ -60,7 +60,8 @@ void Creation::KillChild() {
 Result<Sandbox> Creation::Run() {
   auto begin = std::chrono::steady_clock::now();
   host_.steps().Reset();
-  TRY(RunSteps());
+  if (Status built = RunSteps(); !built)
+    return tl::unexpected(PreferChildsWords(std::move(built).error()));
   auto took = std::chrono::steady_clock::now() - begin;
   LogDebug("sandbox built", {{"sandbox", spec_.id},
                              {"ms", std::chrono::duration<double, std::milli>(took).count()},
@@ -114,7 +115,6 @@ Status Creation::MakeDisk() {
   TRY_ASSIGN(const BlankImage* blank, host_.blank_images().Get(spec_.limits.disk_bytes));
   TRY_ASSIGN(disk_, Disk::Create(*blank, host_.shelf().ImagePath(spec_.id), spec_.id));
   record_.loop = disk_.loop();
-  TRY_ASSIGN(disk_root_, disk_.OpenRoot());
   return {};
 }
 
@@ -160,15 +160,17 @@ Status Creation::Identify() {
   user_namespace_.Reset(open((proc + "ns/user").c_str(), O_RDONLY | O_CLOEXEC));
   network_namespace_.Reset(open((proc + "ns/net").c_str(), O_RDONLY | O_CLOEXEC));
   if (!user_namespace_ || !network_namespace_) return FailErrno("opening the new namespaces");
-  // Inside, nobody has the right to.
-  if (setpriority(PRIO_PROCESS, static_cast<id_t>(record_.pid), kEnvdNice))
-    return FailErrno("giving envd its priority");
+  // Inside, nobody has the right to; if we have not either, it is no reason to give up.
+  setpriority(PRIO_PROCESS, static_cast<id_t>(record_.pid), kEnvdNice);
   TRY_ASSIGN(record_.start_time, ReadStartTime(record_.pid));
   return record_dir_.Write(record_);
 }
 
 Status Creation::MakeRoot() {
   TRY_ASSIGN(int lower, host_.OpenTemplate(spec_.root_dir));
+  // Only now: while the process was made, the kernel could read the disk's beginning.
+  TRY(disk_.Mount());
+  TRY_ASSIGN(disk_root_, disk_.OpenRoot());
   TRY_ASSIGN(root_, MountRoot(lower, disk_.mount(), user_namespace_.get(), slot_.uid_base()));
   disk_.CloseMount();  // the overlay holds it now
   user_namespace_.Reset();
@@ -236,6 +238,13 @@ Status Creation::AwaitReady() {
     // SECURITY: what comes out of a sandbox is bounded.
     if (n <= 0 || said.size() > kMaxExplanation) return tl::unexpected(Explain(std::move(said)));
   }
+}
+
+Error Creation::PreferChildsWords(Error error) {
+  char said[kMaxExplanation];
+  ssize_t n = boot_ ? recv(boot_.get(), said, sizeof(said), MSG_DONTWAIT) : 0;
+  if (n > 0 && said[0] == kFailed) return Explain(std::string(said, static_cast<size_t>(n)));
+  return error;
 }
 
 Error Creation::Explain(std::string said) {

@@ -44,6 +44,8 @@ class Creation {
   Status AwaitReady();
   // Waits for `events` on the boot socket; fails at the deadline or when nobody wants us any more.
   Status Wait(short events);
+  // If the child failed, that is why a step of ours did, and it explains more.
+  Error PreferChildsWords(Error error);
   // What the child or envd said after "E", or what the kernel knows of its end.
   Error Explain(std::string said);
   void KillChild();

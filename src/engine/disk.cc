@@ -26,6 +26,8 @@ constexpr size_t kMaxLoadedImages = 16;
 // Other launchers (and other programs) take free loop devices too.
 constexpr int kLoopAttempts = 100;
 constexpr std::chrono::seconds kMkfsTimeout{30};
+// Where ext4 keeps what it reads when it is mounted.
+constexpr off_t kFirstGroupBytes = 128 << 20;
 
 Result<UniqueFd> MountVolatile(const std::string& path) {
   TRY_ASSIGN(FileSystem overlay, FileSystem::Open("overlay"));
@@ -123,10 +125,10 @@ Status BlankImage::CopyTo(int fd) const {
   return {};
 }
 
-int64_t BlankImage::data_bytes() const {
-  int64_t sum = 0;
-  for (const Piece& piece : pieces_) sum += static_cast<int64_t>(piece.size);
-  return sum;
+void BlankImage::Prefetch(int device) const {
+  for (const Piece& piece : pieces_)
+    if (piece.offset < kFirstGroupBytes)
+      posix_fadvise(device, piece.offset, static_cast<off_t>(piece.size), POSIX_FADV_WILLNEED);
 }
 
 namespace {
@@ -212,17 +214,20 @@ Result<UniqueFd> MountExt4(int loop) {
 Disk::Disk(Disk&& other) noexcept
     : path_(std::exchange(other.path_, {})),
       mount_(std::move(other.mount_)),
-      loop_(std::exchange(other.loop_, -1)) {}
+      loop_(std::exchange(other.loop_, -1)),
+      device_(std::move(other.device_)) {}
 
 Disk& Disk::operator=(Disk&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(mount_, other.mount_);
   std::swap(loop_, other.loop_);
+  std::swap(device_, other.device_);
   return *this;
 }
 
 Disk::~Disk() {
   mount_.Reset();
+  device_.Reset();
   if (!path_.empty()) unlink(path_.c_str());
 }
 
@@ -234,9 +239,16 @@ Result<Disk> Disk::Create(const BlankImage& blank, const std::string& path,
   disk.path_ = path;
   TRY(blank.CopyTo(image.get()));
   TRY_ASSIGN(Loop loop, AttachLoop(image.get(), label));
-  TRY_ASSIGN(disk.mount_, MountExt4(loop.number));
   disk.loop_ = loop.number;
+  disk.device_ = std::move(loop.fd);
+  blank.Prefetch(disk.device_.get());
   return disk;
+}
+
+Status Disk::Mount() {
+  TRY_ASSIGN(mount_, MountExt4(loop_));
+  device_.Reset();
+  return {};
 }
 
 namespace {

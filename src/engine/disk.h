@@ -48,7 +48,8 @@ class BlankImage {
   static Result<BlankImage> Load(const std::string& path);
   // Writes a sparse copy of it.
   Status CopyTo(int fd) const;
-  int64_t data_bytes() const;
+  // Begins to read from `device`, which holds a copy, what mounting it will ask for bit by bit.
+  void Prefetch(int device) const;
 
  private:
   struct Piece {
@@ -80,14 +81,16 @@ class Disk {
   Disk& operator=(Disk&& other) noexcept;
   ~Disk();
 
-  // `label`: a name for the loop device, by which OpenInUse() finds it again.
+  // The image on its loop device, not yet mounted. `label`: a name for the device, by which
+  // OpenInUse() finds it again.
   static Result<Disk> Create(const BlankImage& blank, const std::string& path,
                              const std::string& label = {});
+  Status Mount();
   // The root directory of a disk that is in use, made by an earlier process; `loop` is its device.
   // kNotFound when that device has another label by now.
   static Result<UniqueFd> OpenInUse(const std::string& label, int loop);
 
-  // The detached mount. When this and every mount made from it is gone, so is the loop device.
+  // After Mount(): detached. When this and every mount made from it is gone, so is the loop device.
   int mount() const { return mount_.get(); }
   void CloseMount() { mount_.Reset(); }
   int loop() const { return loop_; }
@@ -99,6 +102,7 @@ class Disk {
   std::string path_;  // "" = holds nothing
   UniqueFd mount_;
   int loop_ = -1;
+  UniqueFd device_;  // keeps the loop device until it is mounted
 };
 
 }  // namespace caisson::engine

@@ -17,6 +17,7 @@
 #include "engine/event_loop.h"
 #include "engine/host.h"
 #include "engine/namespace_driver.h"
+#include "engine/pidfd.h"
 #include "engine/process.h"
 #include "engine/protocol.h"
 #include "engine/supervisor.h"
@@ -106,8 +107,10 @@ Result<EngineProcess> StartEngineProcess(const Config& config) {
   pair.second.Reset();
   auto timeout = std::chrono::milliseconds(kStartTimeout).count();
   pollfd item{pair.first.get(), POLLIN, 0};
-  if (poll(&item, 1, static_cast<int>(timeout)) != 1)
+  if (poll(&item, 1, static_cast<int>(timeout)) != 1) {
+    SendSignal(forked.process.get(), SIGKILL);
     return Fail(Code::kDeadlineExceeded, "the engine did not start in {} ms", timeout);
+  }
   auto first = Receive(pair.first.get());
   if (!first) return Fail(Code::kInternal, "the engine ended while it started");
   TRY(DecodeStatus(first->head));

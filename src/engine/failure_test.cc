@@ -15,7 +15,9 @@
 namespace caisson::engine {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(FailureTest, AFailureAtAnyStepLeavesNothing) {
   for (size_t i = 0; i < kStepCount; ++i) {
@@ -110,28 +112,29 @@ TEST(FailureTest, ALauncherKilledWhileBuildingIsReplacedAndItsSandboxRemoved) {
 TEST(FailureTest, IdleLaunchersThatDieAreReplaced) {
   TempDir dir;
   TestEngine engine(TestConfig(dir));
-  for (int pid : engine.launchers()) kill(pid, SIGKILL);
+  std::vector<int> first = engine.launchers();
+  for (int pid : first) kill(pid, SIGKILL);
+  for (int i = 0; i < 500 && engine.launchers().size() < first.size(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int pid : engine.launchers()) EXPECT_THAT(first, Not(Contains(pid)));
   Spec spec = TestSpec(engine.config());
   auto instance = engine.Create(spec);
   ASSERT_TRUE(instance) << instance.error().message();
   EXPECT_EQ(engine.Run(spec.id, "echo works").output, "works");
 }
 
-TEST(FailureTest, EngineEndsWithTheServerAndLeavesNoTrace) {
+TEST(FailureTest, EngineAndLaunchersEndWithTheServer) {
   TempDir dir;
   Config config = TestConfig(dir);
-  int pid = 0;
-  std::vector<int> launchers;
+  std::vector<UniqueFd> processes;
   {
     TestEngine engine(config);
-    pid = engine.pid();
-    launchers = engine.launchers();
+    for (int pid : engine.launchers()) processes.push_back(OpenProcess(pid).value());
+    processes.push_back(OpenProcess(engine.pid()).value());
     ASSERT_TRUE(engine.Create(TestSpec(config)));
   }
-  EXPECT_NE(kill(pid, 0), 0);
-  for (int i = 0; i < 100 && kill(launchers[0], 0) == 0; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  for (int launcher : launchers) EXPECT_NE(kill(launcher, 0), 0);
+  for (const UniqueFd& process : processes)
+    EXPECT_TRUE(WaitForExit(process.get(), std::chrono::seconds(5)));
 }
 
 }  // namespace

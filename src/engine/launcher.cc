@@ -109,15 +109,20 @@ void LauncherPool::Dispatch() {
     queue_.pop_front();
     auto left = std::chrono::ceil<milliseconds>(launcher.job->deadline - steady_clock::now());
     launcher.job->request.head["timeout_ms"] = std::max<int64_t>(left.count(), 1);
-    if (Send(launcher.socket.get(), launcher.job->request)) {
+    Status sent = Send(launcher.socket.get(), launcher.job->request);
+    if (sent) {
       launcher.job->request = {};
       continue;
     }
-    // It is dead, and OnReadable() will find out; the job goes to another.
-    queue_.push_front(std::move(*launcher.job));
+    Job job = std::move(*launcher.job);
     launcher.job.reset();
-    loop_.Unwatch(launcher.socket.get());
-    launcher.socket.Reset();
+    if (sent.error().sys_errno() != EPIPE) {
+      job.done(tl::unexpected(std::move(sent).error()), false);
+      continue;
+    }
+    // It died while idle; the job goes to another.
+    queue_.push_front(std::move(job));
+    return Replace(i);
   }
 }
 

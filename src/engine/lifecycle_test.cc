@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <thread>
+#include <filesystem>
+#include <set>
 
 #include "base/file.h"
 #include "engine/pidfd.h"
@@ -150,7 +151,8 @@ TEST_F(LifecycleTest, ManyAtOnceAllLiveAndAllDistinct) {
 
 TEST_F(LifecycleTest, DialReachesIpv4AndIpv6Loopback) {
   std::string id = Created(NewSpec());
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(engine_.Run(id, "echo yes").output, "yes");
+  for (const char* address : {"::ffff:127.0.0.1", "::1"})
+    EXPECT_EQ(engine_.Run(id, "echo yes", std::chrono::seconds(5), address).output, "yes");
   auto unknown = engine_.Dial("nosuchsandbox");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code(), Code::kNotFound);
@@ -184,6 +186,20 @@ TEST_F(LifecycleTest, TheEndOfASandboxIsReportedWithItsReason) {
   EXPECT_EQ(*reason, ExitReason::kEnvdKilled);
   EXPECT_TRUE(engine_.List().empty());
   EXPECT_TRUE(engine_.Destroy(spec.id));
+}
+
+TEST_F(LifecycleTest, ANewTemplateUnderTheSameNameIsUsed) {
+  namespace fs = std::filesystem;
+  std::string link = engine_.config().template_dir + "/base";
+  std::string old = Created(NewSpec());
+  // A copy of a few files is no working template, but its absence of others shows.
+  fs::path changed = dir_.path() + "/changed";
+  fs::create_directories(changed / "rootfs");
+  fs::remove(link);
+  fs::create_directory_symlink(changed, link);
+  auto refused = engine_.Create(NewSpec());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(engine_.Run(old, "echo still here").output, "still here");
 }
 
 TEST_F(LifecycleTest, QueueIsBounded) {

@@ -17,10 +17,10 @@ enum class Step {
   kSlot,       // a number: uid range, addresses
   kRecord,     // sandboxes/<id>/
   kCgroup,     // cgroups with their limits
-  kDisk,       // image, loop device, file system
+  kDisk,       // image, loop device
   kClone,      // the process in its namespaces
   kIdentity,   // uid and gid maps, state.json
-  kRoot,       // overlay of template and disk
+  kRoot,       // file system of the disk, overlay of template and disk
   kVeth,       // network interface
   kRelease,    // mounts and boot data handed over
   kEnter,      // child: into its cgroups

@@ -14,6 +14,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kRemovalTimeout{60};
+constexpr int kRemovalAttempts = 3;
 
 size_t LauncherCount(const Config& config) {
   if (config.launchers > 0) return static_cast<size_t>(config.launchers);
@@ -177,11 +178,17 @@ void Supervisor::BeginRemoval(const std::string& id, Entry& entry) {
   // Our descriptors would keep its network and its disk alive.
   entry.sandbox = {};
   entry.state = Entry::State::kRemoving;
+  SubmitRemoval(id, kRemovalAttempts);
+}
+
+void Supervisor::SubmitRemoval(const std::string& id, int attempts) {
   Job job{id, Message{{{"op", "destroy"}, {"id", id}}, "", {}},
-          steady_clock::now() + kRemovalTimeout, [this, id](Result<Message> answer, bool died) {
+          steady_clock::now() + kRemovalTimeout,
+          [this, id, attempts](Result<Message> answer, bool died) {
+            // Removing can be done twice, so a launcher's death does not end it.
+            if (died && attempts > 1) return SubmitRemoval(id, attempts - 1);
             Status removed;
             if (!answer) removed = tl::unexpected(std::move(answer).error());
-            if (died) LogWarn("removing a sandbox was interrupted", {{"sandbox", id}});
             OnRemoved(id, std::move(removed));
           }};
   (void)launchers_.Submit(std::move(job), true);

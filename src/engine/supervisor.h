@@ -49,6 +49,7 @@ class Supervisor {
   Status Register(Entry& entry, Message answer);
   void Destroy(Call call, const std::string& id);
   void BeginRemoval(const std::string& id, Entry& entry);
+  void SubmitRemoval(const std::string& id, int attempts);
   void OnRemoved(const std::string& id, Status removed);
   void OnEnded(const std::string& id);
   Result<Message> Dial(const json::object& head);

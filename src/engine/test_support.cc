@@ -140,6 +140,7 @@ T TestEngine::Await(Task<T> task) {
 }
 
 Result<Instance> TestEngine::Create(const Spec& spec, milliseconds timeout) {
+  created_.insert(spec.id);
   return Await(client_->Create(spec, timeout));
 }
 
@@ -163,7 +164,10 @@ Task<int> All(asio::any_io_executor loop, std::vector<Task<T>> tasks, std::vecto
 std::vector<Result<Instance>> TestEngine::CreateMany(const std::vector<Spec>& specs,
                                                      milliseconds timeout) {
   std::vector<Task<Result<Instance>>> tasks;
-  for (const Spec& spec : specs) tasks.push_back(client_->Create(spec, timeout));
+  for (const Spec& spec : specs) {
+    created_.insert(spec.id);
+    tasks.push_back(client_->Create(spec, timeout));
+  }
   std::vector<Result<Instance>> results;
   Await(All(loop_.get_executor(), std::move(tasks), results));
   return results;
@@ -224,13 +228,13 @@ std::vector<std::string> TestEngine::List() {
 }
 
 CommandResult TestEngine::Run(const std::string& id, const std::string& command,
-                              std::chrono::seconds timeout) {
+                              std::chrono::seconds timeout, const char* to) {
   auto socket = Dial(id);
   if (!socket) return {-1, socket.error().message()};
   sockaddr_in6 address{};
   address.sin6_family = AF_INET6;
   address.sin6_port = htons(kCommandPort);
-  inet_pton(AF_INET6, "::ffff:127.0.0.1", &address.sin6_addr);
+  inet_pton(AF_INET6, to, &address.sin6_addr);
   if (connect(socket->get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)))
     return {-1, "cannot connect"};
   if (send(socket->get(), command.data(), command.size(), MSG_NOSIGNAL) < 0)
@@ -269,7 +273,7 @@ std::vector<int> TestEngine::launchers() const {
   ForEachProcess([&](int pid) {
     auto line = ReadFile(fmt::format("/proc/{}/cmdline", pid));
     auto status = ReadFile(fmt::format("/proc/{}/status", pid));
-    if (line && status && line->starts_with("caisson: launcher") &&
+    if (line && status && line->starts_with("caisson: launch") &&
         status->find(fmt::format("PPid:\t{}\n", pid_)) != std::string::npos)
       pids.push_back(pid);
   });
@@ -330,7 +334,10 @@ Census Take(const TestEngine& engine) {
   census["processes"] = 0;
   ForEachProcess([&](int pid) {
     auto groups = ReadFile(fmt::format("/proc/{}/cgroup", pid));
-    if (groups && groups->find("caisson-" + tag + "/") != std::string::npos)
+    auto status = ReadFile(fmt::format("/proc/{}/status", pid));
+    // A dead process waits for init to notice when its parent died first.
+    bool dead = !status || status->find("\nState:\tZ") != std::string::npos;
+    if (!dead && groups && groups->find("caisson-" + tag + "/") != std::string::npos)
       census["processes"] += 1;
   });
   std::error_code ec;
@@ -340,7 +347,7 @@ Census Take(const TestEngine& engine) {
   census["loops"] = 0;
   for (const auto& entry : fs::directory_iterator("/sys/block", ec))
     if (auto file = ReadFile((entry.path() / "loop/backing_file").string()))
-      census["loops"] += file->starts_with(data);
+      census["loops"] += engine.created().contains(fs::path(*file).stem().string());
   census["links"] = 0;
   for (const auto& entry : fs::directory_iterator("/sys/class/net", ec))
     census["links"] += entry.path().filename().string().starts_with(InterfacePrefix(tag));

@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,8 @@ class TestEngine {
   const Config& config() const { return config_; }
   int pid() const { return pid_; }
   std::vector<int> launchers() const;
+  // Every id this object asked for.
+  const std::set<std::string>& created() const { return created_; }
 
   Result<Instance> Create(const Spec& spec,
                           std::chrono::milliseconds timeout = std::chrono::seconds(10));
@@ -59,7 +62,8 @@ class TestEngine {
   std::vector<std::string> List();
   // Runs a shell command inside, as root; it has `timeout` to end.
   CommandResult Run(const std::string& id, const std::string& command,
-                    std::chrono::seconds timeout = std::chrono::seconds(20));
+                    std::chrono::seconds timeout = std::chrono::seconds(20),
+                    const char* address = "::ffff:127.0.0.1");
   // Waits for the report that a sandbox ended by itself.
   Result<ExitReason> AwaitExit(const std::string& id, std::chrono::seconds timeout);
 
@@ -79,6 +83,7 @@ class TestEngine {
   int pid_ = 0;
   std::unique_ptr<Client> client_;
   std::vector<std::pair<std::string, ExitReason>> exits_;
+  std::set<std::string> created_;
 };
 
 // What exists of one server on this machine, counted by kind.

@@ -101,8 +101,8 @@ void WriteIdentity(const Settings& settings) {
   struct stat st{};
   bool has_id = stat("/etc/machine-id", &st) == 0 && st.st_size > 0;
   if (!has_id && !settings.sandbox_id.empty())
-    WriteNewFile("/etc/machine-id",
-                 HexEncode(Sha256(settings.sandbox_id)).substr(0, 32) + "\n", 0444);
+    WriteNewFile("/etc/machine-id", HexEncode(Sha256(settings.sandbox_id)).substr(0, 32) + "\n",
+                 0444);
   mkdir("/run/e2b", 0755);
   WriteNewFile("/run/e2b/.E2B_SANDBOX", "true", 0444);
   WriteNewFile("/run/e2b/.E2B_SANDBOX_ID", settings.sandbox_id, 0444);

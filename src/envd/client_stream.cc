@@ -33,15 +33,15 @@ Task<Result<std::optional<boost::json::object>>> ReadEnvelope(http::Exchange& ex
   auto byte = [&](size_t i) { return static_cast<uint8_t>(head[i]); };
   if (byte(0) == kEndStream) co_return std::nullopt;  // not asked for, but harmless
   if (byte(0) != 0)
-    co_return Fail(Code::kInvalidArgument, "the message has unknown flags; compression is not "
-                                           "supported");
+    co_return Fail(Code::kInvalidArgument,
+                   "the message has unknown flags; compression is not "
+                   "supported");
   size_t size = size_t{byte(1)} << 24 | size_t{byte(2)} << 16 | size_t{byte(3)} << 8 | byte(4);
   if (size > max_bytes)
     co_return Fail(Code::kResourceExhausted, "the message is larger than {} bytes", max_bytes);
   std::string payload(size, '\0');
   CO_TRY_ASSIGN(bool complete, co_await ReadExactly(exchange, payload));
-  if (!complete && size > 0)
-    co_return Fail(Code::kInvalidArgument, "the last message is cut off");
+  if (!complete && size > 0) co_return Fail(Code::kInvalidArgument, "the last message is cut off");
   boost::system::error_code ec;
   boost::json::value value = boost::json::parse(size == 0 ? "{}" : payload, ec);
   if (ec || !value.is_object())

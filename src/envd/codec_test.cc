@@ -111,8 +111,8 @@ TEST(Multipart, ReadsDispositions) {
   EXPECT_EQ(ParseDisposition("form-data; name=file").name, "file");
   EXPECT_FALSE(ParseDisposition("form-data; name=file").filename);
   EXPECT_EQ(ParseDisposition("attachment; name=file").name, "");
-  EXPECT_EQ(
-      ParseDisposition("form-data; name=file; filename=x; filename*=UTF-8''%C3%A4").filename, "ä");
+  EXPECT_EQ(ParseDisposition("form-data; name=file; filename=x; filename*=UTF-8''%C3%A4").filename,
+            "ä");
   EXPECT_EQ(MultipartBoundary("multipart/form-data; boundary=\"a b\""), "a b");
   EXPECT_EQ(MultipartBoundary("multipart/form-data"), "");
 }

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "envd/auth.h"
+#include "envd/cors.h"
 #include "envd/proto_json.h"
 
 namespace caisson::envd {
@@ -116,6 +117,17 @@ Task<void> Daemon::Stop() {
 }
 
 Task<void> Daemon::Handle(http::Exchange& exchange) {
+  if (!exchange.request().headers.Has("Origin")) {
+    co_await Dispatch(exchange);
+  } else if (IsPreflight(exchange.request())) {
+    (void)co_await exchange.Send(PreflightAnswer(exchange.request()));
+  } else {
+    CorsExchange shared(exchange);
+    co_await Dispatch(shared);
+  }
+}
+
+Task<void> Daemon::Dispatch(http::Exchange& exchange) {
   const http::RequestHead& head = exchange.request();
   if (!IsOpenPath(head) && !HasToken(head, settings_)) {
     (void)co_await exchange.Send(
@@ -138,8 +150,7 @@ Task<void> Daemon::Handle(http::Exchange& exchange) {
 
 Task<void> Daemon::Init(http::Exchange& exchange) {
   auto body = co_await exchange.ReadAll(static_cast<size_t>(settings_.limits.max_request_bytes));
-  if (!body) co_return;  // the server answers 413 or 400
-  Status applied = ApplyInit(exchange.request(), *body);
+  Status applied = body ? ApplyInit(exchange.request(), *body) : tl::unexpected(body.error());
   http::Response response = applied ? NoContent() : ErrorResponse(applied.error());
   (void)co_await exchange.Send(std::move(response));
 }

@@ -31,6 +31,7 @@ class Daemon {
 
  private:
   Task<void> Handle(http::Exchange& exchange);
+  Task<void> Dispatch(http::Exchange& exchange);
   Task<void> Init(http::Exchange& exchange);
   // Applies the body of POST /init; kUnauthenticated without the current token.
   Status ApplyInit(const http::RequestHead& head, std::string_view body);

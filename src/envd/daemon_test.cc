@@ -48,10 +48,33 @@ TEST_F(DaemonTest, HostileRequestsAreRefused) {
   EXPECT_EQ(Http("GET", "/health").status, 204u);
 }
 
+TEST_F(SecuredTest, PagesOfAnyOriginMayAskIfTheyHaveTheToken) {
+  Reply preflight = Http("OPTIONS", "/process.Process/Start",
+                         {{"Origin", "http://page"},
+                          {"Access-Control-Request-Method", "POST"},
+                          {"Access-Control-Request-Headers", "x-access-token,content-type"}});
+  EXPECT_EQ(preflight.status, 204u);
+  EXPECT_EQ(preflight.headers.Value("Access-Control-Allow-Origin"), "*");
+  EXPECT_EQ(preflight.headers.Value("Access-Control-Allow-Headers"), "x-access-token,content-type");
+  http::Headers headers = token;
+  headers.Add("Origin", "http://page");
+  Reply reply = Unary("process.Process/List", {}, headers);
+  EXPECT_EQ(reply.status, 200u);
+  EXPECT_EQ(reply.headers.Value("Access-Control-Allow-Origin"), "*");
+  EXPECT_EQ(Bash("echo hi", headers).out, "hi\n");
+  Reply refused = Http("GET", "/envs", {{"Origin", "http://page"}});
+  EXPECT_EQ(refused.status, 401u);
+  EXPECT_EQ(refused.headers.Value("Access-Control-Allow-Origin"), "*");
+  EXPECT_FALSE(Http("GET", "/health").headers.Has("Access-Control-Allow-Origin"));
+}
+
 TEST_F(SecuredTest, EverythingButHealthNeedsTheToken) {
   EXPECT_EQ(Http("GET", "/health").status, 204u);
-  for (auto [method, path] : {std::pair("GET", "/envs"), {"GET", "/metrics"}, {"GET", "/nothing"},
-                              {"POST", "/files/compose"}, {"POST", "/process.Process/List"}}) {
+  for (auto [method, path] : {std::pair("GET", "/envs"),
+                              {"GET", "/metrics"},
+                              {"GET", "/nothing"},
+                              {"POST", "/files/compose"},
+                              {"POST", "/process.Process/List"}}) {
     Reply reply = Http(method, path);
     EXPECT_EQ(reply.status, 401u) << path;
     EXPECT_EQ(reply.body, kUnauthorized);

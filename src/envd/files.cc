@@ -12,6 +12,8 @@ unsigned HttpStatus(const Error& error) {
       return 401;
     case Code::kNotFound:
       return 404;
+    case Code::kOutOfRange:  // a request body beyond its limit
+      return 413;
     case Code::kResourceExhausted:
       return 429;
     default:
@@ -31,8 +33,8 @@ void FileApi::Register(http::Router& router) {
 }
 
 http::Response ErrorResponse(unsigned status, std::string_view message) {
-  http::Response response = http::Response::Json(
-      status, boost::json::object{{"code", status}, {"message", message}});
+  http::Response response =
+      http::Response::Json(status, boost::json::object{{"code", status}, {"message", message}});
   response.headers.Set("Content-Type", "application/json; charset=utf-8");
   return response;
 }

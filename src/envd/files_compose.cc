@@ -34,8 +34,7 @@ Result<ComposeRequest> ReadRequest(std::string_view body, const Settings& settin
   if (destination.empty()) return Fail(Code::kInvalidArgument, "destination is required");
   ComposeRequest request;
   TRY_ASSIGN(request.user, FileUser(username, settings));
-  TRY_ASSIGN(request.destination,
-             ResolvePath(destination, request.user, settings.default_workdir));
+  TRY_ASSIGN(request.destination, ResolvePath(destination, request.user, settings.default_workdir));
   for (const std::string& source : sources) {
     TRY_ASSIGN(std::string path, ResolvePath(source, request.user, settings.default_workdir));
     if (path == request.destination)
@@ -92,8 +91,8 @@ Status ComposeFiles(const ComposeRequest& request) {
 
 Task<void> FileApi::Compose(http::Exchange& exchange) {
   auto body = co_await exchange.ReadAll(static_cast<size_t>(settings_.limits.max_request_bytes));
-  if (!body) co_return;  // the server answers 413 or 400
-  auto request = ReadRequest(*body, settings_);
+  auto request =
+      body ? ReadRequest(*body, settings_) : Result<ComposeRequest>(tl::unexpected(body.error()));
   Status done;
   if (request) {
     done = co_await RunBlocking(worker_.pool(),

@@ -48,8 +48,7 @@ Result<Source> OpenSource(const std::string& path) {
       return Fail(Code::kNotFound, "path '{}' does not exist", path);
     return FailErrno("error checking if path exists '{}'", path);
   }
-  if (S_ISDIR(st.st_mode))
-    return Fail(Code::kInvalidArgument, "path '{}' is a directory", path);
+  if (S_ISDIR(st.st_mode)) return Fail(Code::kInvalidArgument, "path '{}' is a directory", path);
   // SECURITY: a FIFO or a device could block envd or do something by being opened. The second look
   // is at what was really opened.
   auto refuse = [&] {
@@ -175,9 +174,8 @@ Task<void> FileApi::Download(http::Exchange& exchange) {
     (void)co_await exchange.Send(ErrorResponse(406, encoding.error().message()));
     co_return;
   }
-  Status sent = *encoding == Encoding::kGzip
-                    ? co_await SendGzip(exchange, std::move(*source))
-                    : co_await SendIdentity(exchange, std::move(*source));
+  Status sent = *encoding == Encoding::kGzip ? co_await SendGzip(exchange, std::move(*source))
+                                             : co_await SendIdentity(exchange, std::move(*source));
   // The client must see that the file is not complete.
   if (!sent && exchange.answered()) exchange.Abort();
 }

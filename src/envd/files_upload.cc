@@ -53,8 +53,8 @@ Result<UniqueFd> OpenTarget(const std::string& path, const User& user) {
   if (existed && !S_ISREG(st.st_mode)) return refuse();
   // Even where the owner does not change: those who watch expect a CHMOD with every upload.
   if (existed) TRY(ChownPath(path, user));
-  UniqueFd fd(open(path.c_str(),
-                   O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666));
+  UniqueFd fd(
+      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666));
   if (!fd || fstat(fd.get(), &st) != 0) return FailErrno("error opening file '{}'", path);
   if (!S_ISREG(st.st_mode)) return refuse();
   if (!existed) TRY(ChownPath(path, user));
@@ -87,8 +87,7 @@ Task<Result<Uploaded>> Store(Source& source, std::string path, const UploadReque
 }
 
 Task<Result<std::vector<Uploaded>>> StoreParts(ChunkSource& source, std::string boundary,
-                                               const UploadRequest& request,
-                                               const Limits& limits) {
+                                               const UploadRequest& request, const Limits& limits) {
   if (boundary.empty())
     co_return Fail(Code::kInvalidArgument,
                    "error parsing multipart form: no multipart boundary param in Content-Type");
@@ -102,9 +101,8 @@ Task<Result<std::vector<Uploaded>>> StoreParts(ChunkSource& source, std::string 
       co_return Fail(Code::kInvalidArgument,
                      "error getting multipart custom part file name: the part has no filename and "
                      "the request no path");
-    CO_TRY_ASSIGN(std::string path,
-                  ResolvePath(request.path ? *request.path : *part->filename, request.user,
-                              request.workdir));
+    CO_TRY_ASSIGN(std::string path, ResolvePath(request.path ? *request.path : *part->filename,
+                                                request.user, request.workdir));
     if (std::ranges::find(files, path, &Uploaded::path) != files.end())
       co_return Fail(Code::kInvalidArgument,
                      "you cannot upload multiple files to the same path '{}' in one upload "
@@ -118,8 +116,7 @@ Task<Result<std::vector<Uploaded>>> StoreParts(ChunkSource& source, std::string 
   }
 }
 
-Task<Result<std::vector<Uploaded>>> StoreBody(http::Exchange& exchange,
-                                              const Settings& settings) {
+Task<Result<std::vector<Uploaded>>> StoreBody(http::Exchange& exchange, const Settings& settings) {
   const http::RequestHead& head = exchange.request();
   http::Query query = head.ParsedQuery();
   CO_TRY(CheckFileAccess(head, query, "write", settings, Now()));
@@ -144,8 +141,7 @@ Task<Result<std::vector<Uploaded>>> StoreBody(http::Exchange& exchange,
                    "application/octet-stream",
                    content_type);
   if (!request.path)
-    co_return Fail(Code::kInvalidArgument,
-                   "path query parameter is required for raw body upload");
+    co_return Fail(Code::kInvalidArgument, "path query parameter is required for raw body upload");
   CO_TRY_ASSIGN(std::string path, ResolvePath(*request.path, request.user, request.workdir));
   CO_TRY_ASSIGN(Uploaded file, co_await Store(*source, std::move(path), request));
   std::vector<Uploaded> files;
@@ -163,9 +159,8 @@ Task<void> FileApi::Upload(http::Exchange& exchange) {
   }
   json::array out;
   for (const Uploaded& file : *files) {
-    json::object entry{{"path", ToUtf8(file.path)},
-                       {"name", ToUtf8(BaseName(file.path))},
-                       {"type", "file"}};
+    json::object entry{
+        {"path", ToUtf8(file.path)}, {"name", ToUtf8(BaseName(file.path))}, {"type", "file"}};
     if (!file.metadata.empty()) {
       json::object metadata;
       for (const auto& [key, value] : file.metadata) metadata[key] = value;

@@ -48,8 +48,8 @@ void FilesystemService::Register(http::Router& router) {
   unary("CreateWatcher", &FilesystemService::CreateWatcher);
   unary("GetWatcherEvents", &FilesystemService::GetWatcherEvents);
   unary("RemoveWatcher", &FilesystemService::RemoveWatcher);
-  http::StreamMethod watch = std::bind(&FilesystemService::WatchDir, this, std::placeholders::_1,
-                                       std::placeholders::_2);
+  http::StreamMethod watch =
+      std::bind(&FilesystemService::WatchDir, this, std::placeholders::_1, std::placeholders::_2);
   router.Add("POST", path("WatchDir"), [watch, limit](http::Exchange& exchange, http::PathParams) {
     return http::ServeStream(exchange, watch, limit);
   });
@@ -103,10 +103,9 @@ Task<Result<json::object>> FilesystemService::ListDir(http::Exchange& exchange, 
   CO_TRY_ASSIGN(uint32_t depth, Fields(request).Uint32("depth"));
   ListOptions options{path, std::max(depth, 1U), IsLegacyClient(exchange.request()),
                       static_cast<size_t>(settings_.limits.max_list_entries)};
-  co_return co_await RunBlocking(worker_.pool(),
-                                 [options, accounts = Accounts::Current()] {
-                                   return ListDirectory(options, *accounts);
-                                 });
+  co_return co_await RunBlocking(worker_.pool(), [options, accounts = Accounts::Current()] {
+    return ListDirectory(options, *accounts);
+  });
 }
 
 Task<Result<json::object>> FilesystemService::Remove(http::Exchange& exchange, Json request) {

@@ -19,9 +19,7 @@ using FilesystemTest = Fixture;
 using FilesystemLimitTest = Unbooted;
 using testing::ElementsAre;
 
-std::string CodeOf(const Reply& reply) {
-  return std::string(reply.Json().at("code").as_string());
-}
+std::string CodeOf(const Reply& reply) { return std::string(reply.Json().at("code").as_string()); }
 
 json::object EntryOf(const Reply& reply) {
   EXPECT_EQ(reply.status, 200u) << reply.body;
@@ -101,8 +99,7 @@ TEST_F(FilesystemTest, OldPythonClientsGetThreeFields) {
   WriteFile("a", "x");
   json::object entry = EntryOf(Unary("filesystem.Filesystem/Stat", {{"path", Path("a")}},
                                      {{"User-Agent", "connect-python"}}));
-  EXPECT_EQ(entry, (json::object{
-                       {"name", "a"}, {"type", "FILE_TYPE_FILE"}, {"path", Path("a")}}));
+  EXPECT_EQ(entry, (json::object{{"name", "a"}, {"type", "FILE_TYPE_FILE"}, {"path", Path("a")}}));
   EXPECT_GT(EntryOf(Unary("filesystem.Filesystem/Stat", {{"path", Path("a")}},
                           {{"User-Agent", "connect-python/1"}}))
                 .size(),
@@ -127,15 +124,15 @@ TEST_F(FilesystemTest, MakeDirMakesParentsOnce) {
 TEST_F(FilesystemTest, MoveRenamesAndOverwrites) {
   WriteFile("from", "new");
   WriteFile("to", "old");
-  json::object moved = EntryOf(Unary("filesystem.Filesystem/Move",
-                                     {{"source", Path("from")}, {"destination", Path("to")}}));
+  json::object moved = EntryOf(
+      Unary("filesystem.Filesystem/Move", {{"source", Path("from")}, {"destination", Path("to")}}));
   EXPECT_EQ(moved.at("path").as_string(), Path("to"));
   EXPECT_EQ(ReadBack("to"), "new");
   EntryOf(Unary("filesystem.Filesystem/Move",
                 {{"source", Path("to")}, {"destination", Path("deep/er/file")}}));
   EXPECT_EQ(ReadBack("deep/er/file"), "new");
-  Reply missing = Unary("filesystem.Filesystem/Move",
-                        {{"source", Path("gone")}, {"destination", Path("a/b")}});
+  Reply missing =
+      Unary("filesystem.Filesystem/Move", {{"source", Path("gone")}, {"destination", Path("a/b")}});
   EXPECT_EQ(CodeOf(missing), "not_found");
 }
 
@@ -186,8 +183,8 @@ TEST_F(FilesystemTest, OddNamesAreListed) {
     WriteFile("odd/" + name, "");
   mkfifo(Path("odd/fifo").c_str(), 0600);
   Reply reply = Unary("filesystem.Filesystem/ListDir", {{"path", Path("odd")}});
-  EXPECT_THAT(Names(reply),
-              ElementsAre("bad\xEF\xBF\xBD", "fifo", "new\nline", "quote\"", "umläut", "with space"));
+  EXPECT_THAT(Names(reply), ElementsAre("bad\xEF\xBF\xBD", "fifo", "new\nline", "quote\"", "umläut",
+                                        "with space"));
   EXPECT_FALSE(reply.Json().at("entries").at(1).as_object().contains("type"));
 }
 

@@ -72,12 +72,11 @@ Result<boost::json::object> ListDirectory(const ListOptions& options, const Acco
     if (!entry && entry.error().code() == Code::kNotFound) continue;  // gone in the meantime
     TRY(entry);
     entries.push_back(ToJson(*entry, options.legacy, storage));
-    bool descend = entry->type == FileType::kDirectory && !entry->is_symlink &&
-                   next.depth < options.depth;
+    bool descend =
+        entry->type == FileType::kDirectory && !entry->is_symlink && next.depth < options.depth;
     if (!descend) continue;
     Status pushed = push(next.path, next.depth + 1);
-    if (!pushed && pushed.error().code() != Code::kNotFound)
-      return tl::unexpected(pushed.error());
+    if (!pushed && pushed.error().code() != Code::kNotFound) return tl::unexpected(pushed.error());
   }
   boost::json::object out(storage);
   if (!entries.empty()) out["entries"] = std::move(entries);

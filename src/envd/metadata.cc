@@ -26,8 +26,7 @@ bool IsPrintable(std::string_view text) {
 std::vector<std::string> KeysOf(std::string_view list) {
   std::vector<std::string> keys;
   for (std::string_view name : Split(list, '\0')) {
-    if (name.starts_with(kAttributePrefix))
-      keys.emplace_back(name.substr(kAttributePrefix.size()));
+    if (name.starts_with(kAttributePrefix)) keys.emplace_back(name.substr(kAttributePrefix.size()));
   }
   return keys;
 }

@@ -35,8 +35,8 @@ TEST_F(OutputLimitTest, AClientThatNeverReadsHoldsTheProcessAndIsDropped) {
   Boot();
   size_t before = ResidentBytes();
   // More than any socket buffer; the client does not read after the first event.
-  Call call = Stream("process.Process/Start",
-                     BashRequest("head -c 400000000 /dev/zero; echo x > done"));
+  Call call =
+      Stream("process.Process/Start", BashRequest("head -c 400000000 /dev/zero; echo x > done"));
   int64_t pid = call.Next()->body.at("event").at("start").at("pid").as_int64();
   Wait(700ms);
   EXPECT_TRUE(ProcessExists(pid)) << "the process should wait for the client";

@@ -65,7 +65,8 @@ Event MakeEvent(std::string text) { return std::make_shared<const std::string>(s
 boost::json::object ToJson(const ProcessConfig& config) {
   boost::json::object out;
   if (!config.cmd.empty()) out["cmd"] = config.cmd;
-  if (!config.args.empty()) out["args"] = boost::json::array(config.args.begin(), config.args.end());
+  if (!config.args.empty())
+    out["args"] = boost::json::array(config.args.begin(), config.args.end());
   if (!config.envs.empty()) {
     boost::json::object envs;
     for (const auto& [name, value] : config.envs) envs[name] = value;
@@ -126,8 +127,7 @@ std::optional<Process::Descriptor> Process::Adopt(UniqueFd fd) {
   return out;
 }
 
-void Process::Run(TaskGroup& tasks,
-                  std::optional<std::chrono::steady_clock::time_point> deadline,
+void Process::Run(TaskGroup& tasks, std::optional<std::chrono::steady_clock::time_point> deadline,
                   std::function<void()> on_end) {
   deadline_ = deadline;
   auto follow = [&](std::optional<Descriptor>& source, Output kind) {

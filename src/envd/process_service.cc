@@ -160,9 +160,8 @@ void ProcessService::Register(http::Router& router) {
         settings_.limits.max_input_bytes);
   unary("SendSignal", std::bind(&ProcessService::SendSignal, this, _1, _2), small);
   unary("CloseStdin", std::bind(&ProcessService::CloseStdin, this, _1, _2), small);
-  router.Add("POST", path("StreamInput"), [this](http::Exchange& exchange, http::PathParams) {
-    return StreamInput(exchange);
-  });
+  router.Add("POST", path("StreamInput"),
+             [this](http::Exchange& exchange, http::PathParams) { return StreamInput(exchange); });
 }
 
 Task<Status> ProcessService::Start(http::MessageStream& stream, Json request) {
@@ -178,12 +177,13 @@ Task<Status> ProcessService::Start(http::MessageStream& stream, Json request) {
 
 Task<Status> ProcessService::Connect(http::MessageStream& stream, Json request) {
   CO_TRY_ASSIGN(Selector selector, ReadSelector(request));
-  CO_TRY_ASSIGN(std::shared_ptr<Process> process, table_.FindRecent(selector));
-  if (process->end_event()) {
-    Event start = StartEvent(process->pid());
+  auto found = table_.Find(selector);
+  if (const ProcessTable::Ended* ended = found ? nullptr : table_.FindEnded(selector)) {
+    Event start = StartEvent(ended->pid), end = ended->end_event;
     CO_TRY(co_await stream.SendRaw(*start));
-    co_return co_await stream.SendRaw(*process->end_event());
+    co_return co_await stream.SendRaw(*end);
   }
+  CO_TRY_ASSIGN(std::shared_ptr<Process> process, std::move(found));
   OutputHub& output = process->output();
   if (output.subscribers() >= static_cast<size_t>(settings_.limits.max_subscribers))
     co_return Fail(Code::kResourceExhausted, "process {} already has {} followers", process->pid(),
@@ -260,8 +260,7 @@ Task<Status> ProcessService::ReadInputs(http::Exchange& exchange) {
   auto limit = static_cast<size_t>(settings_.limits.max_input_bytes);
   std::shared_ptr<Process> process;
   for (;;) {
-    CO_TRY_ASSIGN(std::optional<json::object> message,
-                  co_await ReadEnvelope(exchange, limit));
+    CO_TRY_ASSIGN(std::optional<json::object> message, co_await ReadEnvelope(exchange, limit));
     if (!message) co_return Status();
     Fields fields(*message);
     CO_TRY_ASSIGN(std::string_view kind, fields.OneOf({"start", "data", "keepalive"}));

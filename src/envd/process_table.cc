@@ -86,10 +86,7 @@ Status CheckTexts(const ProcessConfig& config) {
 
 ProcessTable::ProcessTable(asio::any_io_executor executor, const Settings& settings,
                            std::function<void()> on_start)
-    : executor_(executor),
-      settings_(settings),
-      on_start_(std::move(on_start)),
-      tasks_(executor) {}
+    : executor_(executor), settings_(settings), on_start_(std::move(on_start)), tasks_(executor) {}
 
 Status ProcessTable::Begin() {
   sigset_t mask;
@@ -139,8 +136,8 @@ Result<SpawnRequest> ProcessTable::Prepare(const StartRequest& request) const {
   SpawnRequest spawn;
   spawn.user = request.user;
   spawn.groups = Accounts::Current()->GroupsOf(request.user);
-  TRY_ASSIGN(spawn.cwd, ResolvePath(request.config.cwd.value_or(""), request.user,
-                                    settings_.default_workdir));
+  TRY_ASSIGN(spawn.cwd,
+             ResolvePath(request.config.cwd.value_or(""), request.user, settings_.default_workdir));
   struct stat st{};
   if (stat(spawn.cwd.c_str(), &st) != 0 && (errno == ENOENT || errno == ENOTDIR))
     return Fail(Code::kInvalidArgument, "cwd '{}' does not exist", spawn.cwd);
@@ -158,15 +155,18 @@ Task<Result<ProcessTable::Started>> ProcessTable::Start(StartRequest request) {
     co_return Fail(Code::kResourceExhausted, "this sandbox already runs {} processes",
                    live_.size());
   CO_TRY_ASSIGN(SpawnRequest spawn, Prepare(request));
-  CO_TRY_ASSIGN(Wiring wiring, Wire(request));
+  auto wired = Wire(request);
+  if (!wired && wired.error().code() != Code::kResourceExhausted)
+    co_return Fail(Code::kInternal, "{}", wired.error().message());  // not the client's fault
+  CO_TRY_ASSIGN(Wiring wiring, std::move(wired));
   spawn.controlling_terminal = request.pty.has_value();
   spawn.stdin_fd = wiring.child_stdin.get();
   spawn.stdout_fd = request.pty ? spawn.stdin_fd : wiring.child_stdout.get();
   spawn.stderr_fd = request.pty ? spawn.stdin_fd : wiring.child_stderr.get();
   CO_TRY_ASSIGN(Spawned spawned, Fork(spawn));
-  auto process = std::make_shared<Process>(
-      executor_, spawned.pid, std::move(request.config), std::move(request.tag),
-      std::move(wiring.ours), static_cast<size_t>(settings_.limits.subscriber_buffer));
+  auto process = std::make_shared<Process>(executor_, spawned.pid, std::move(request.config),
+                                           std::move(request.tag), std::move(wiring.ours),
+                                           static_cast<size_t>(settings_.limits.subscriber_buffer));
   unreaped_[process->pid()] = process;
   wiring = {};  // the child's ends must not stay open here, or its output never ends
   Status running =
@@ -176,26 +176,25 @@ Task<Result<ProcessTable::Started>> ProcessTable::Start(StartRequest request) {
     (void)process->Signal(SIGKILL);
     co_return tl::unexpected(running.error());
   }
-  std::erase_if(ended_, [&](const Ended& e) { return e.process->pid() == process->pid(); });
+  std::erase_if(ended_, [&](const Ended& e) { return e.pid == process->pid(); });
   live_[process->pid()] = process;
   Started started{process, process->output().Subscribe()};
   std::optional<std::chrono::steady_clock::time_point> deadline;
   if (request.timeout) deadline = begun + *request.timeout;
-  process->Run(tasks_, deadline, [this, process = process.get()] {
-    Retain(process->shared_from_this());
-  });
+  process->Run(tasks_, deadline, [this, process = process.get()] { Retain(*process); });
   on_start_();
   co_return std::move(started);
 }
 
-void ProcessTable::Retain(std::shared_ptr<Process> process) {
-  live_.erase(process->pid());
+void ProcessTable::Retain(const Process& process) {
   auto now = std::chrono::steady_clock::now();
   while (!ended_.empty() &&
          (ended_.front().forget <= now ||
           ended_.size() >= static_cast<size_t>(settings_.limits.max_retained_ends)))
     ended_.pop_front();
-  ended_.push_back({now + std::chrono::milliseconds(settings_.limits.retain_end_ms), process});
+  ended_.push_back({now + std::chrono::milliseconds(settings_.limits.retain_end_ms), process.pid(),
+                    process.tag(), process.end_event()});
+  live_.erase(process.pid());
 }
 
 Result<std::shared_ptr<Process>> ProcessTable::Find(const Selector& selector) const {
@@ -211,19 +210,14 @@ Result<std::shared_ptr<Process>> ProcessTable::Find(const Selector& selector) co
   return Fail(Code::kNotFound, "process with tag {} not found", tag);
 }
 
-Result<std::shared_ptr<Process>> ProcessTable::FindRecent(const Selector& selector) const {
-  auto live = Find(selector);
-  if (live) return live;
+const ProcessTable::Ended* ProcessTable::FindEnded(const Selector& selector) const {
   auto now = std::chrono::steady_clock::now();
+  const pid_t* pid = std::get_if<pid_t>(&selector);
   // The newest first: a tag may have been used again.
-  for (auto it = ended_.rbegin(); it != ended_.rend(); ++it) {
-    if (it->forget <= now) break;
-    const pid_t* pid = std::get_if<pid_t>(&selector);
-    bool match = pid != nullptr ? it->process->pid() == *pid
-                                : it->process->tag() == std::get<std::string>(selector);
-    if (match) return it->process;
+  for (auto it = ended_.rbegin(); it != ended_.rend() && it->forget > now; ++it) {
+    if (pid != nullptr ? it->pid == *pid : it->tag == std::get<std::string>(selector)) return &*it;
   }
-  return live;
+  return nullptr;
 }
 
 std::vector<std::shared_ptr<Process>> ProcessTable::List() const {

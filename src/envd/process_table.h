@@ -52,19 +52,22 @@ class ProcessTable {
 
   // kNotFound with the contract's text.
   Result<std::shared_ptr<Process>> Find(const Selector& selector) const;
-  // As Find, but a process that ended less than retain_end_ms ago is found, too.
-  Result<std::shared_ptr<Process>> FindRecent(const Selector& selector) const;
+
+  // What is kept of a process for a late Connect.
+  struct Ended {
+    std::chrono::steady_clock::time_point forget;
+    pid_t pid = 0;
+    std::optional<std::string> tag;
+    Event end_event;
+  };
+  // A process that ended less than retain_end_ms ago; nullptr if there is none.
+  const Ended* FindEnded(const Selector& selector) const;
   std::vector<std::shared_ptr<Process>> List() const;
   size_t size() const { return live_.size(); }
 
  private:
-  struct Ended {
-    std::chrono::steady_clock::time_point forget;
-    std::shared_ptr<Process> process;
-  };
-
   Result<SpawnRequest> Prepare(const StartRequest& request) const;
-  void Retain(std::shared_ptr<Process> process);
+  void Retain(const Process& process);
   Task<void> ReapLoop();
   void Reap();
 

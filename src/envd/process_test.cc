@@ -55,9 +55,9 @@ TEST_F(ProcessTest, TellsExitCodesAndSignalsAsGoDoes) {
                                               {"exited", true},
                                               {"status", "exit status 3"},
                                               {"error", "exit status 3"}}));
-  EXPECT_EQ(Bash("kill -9 $$").end, (json::object{{"exitCode", -1},
-                                                  {"status", "signal: killed"},
-                                                  {"error", "signal: killed"}}));
+  EXPECT_EQ(
+      Bash("kill -9 $$").end,
+      (json::object{{"exitCode", -1}, {"status", "signal: killed"}, {"error", "signal: killed"}}));
   EXPECT_EQ(Bash("kill -TERM $$").end.at("status").as_string(), "signal: terminated");
   EXPECT_EQ(Bash("kill -HUP $$").end.at("status").as_string(), "signal: hangup");
 }
@@ -66,8 +66,7 @@ TEST_F(ProcessTest, GivesTheEnvironmentInOrder) {
   json::object request = BashRequest("echo $HOME:$USER:$LOGNAME:$E2B_SANDBOX:$E2B_SANDBOX_ID:$A");
   request["process"].as_object()["envs"] = {{"A", "mine"}, {"USER", "other"}};
   const User& user = *Accounts::Current()->Find(CurrentUser());
-  EXPECT_EQ(Run(request).out,
-            user.home + ":other:" + user.name + ":true:itestsandbox:mine\n");
+  EXPECT_EQ(Run(request).out, user.home + ":other:" + user.name + ":true:itestsandbox:mine\n");
   EXPECT_THAT(Bash("echo $PATH").out, HasSubstr("/bin"));
   EXPECT_THAT(Bash("env").out, Not(HasSubstr("CAISSON_")));
 }
@@ -210,10 +209,10 @@ TEST_F(ProcessTest, ListsLiveProcessesWithTheirConfig) {
   EXPECT_EQ(info.at("config").at("cmd").as_string(), "/bin/bash");
   EXPECT_EQ(info.at("config").at("args").at(1).as_string(), "sleep 30");
   // By tag, in snake_case where there is any, with null for absent fields.
-  Reply reply = Unary("process.Process/SendSignal",
-                      {{"process", {{"tag", "worker"}, {"pid", nullptr}}},
-                       {"signal", "SIGNAL_SIGTERM"},
-                       {"unknown_field", 1}});
+  Reply reply =
+      Unary("process.Process/SendSignal", {{"process", {{"tag", "worker"}, {"pid", nullptr}}},
+                                           {"signal", "SIGNAL_SIGTERM"},
+                                           {"unknown_field", 1}});
   EXPECT_EQ(reply.status, 200u) << reply.body;
   EXPECT_EQ(call.Collect().end.at("status").as_string(), "signal: terminated");
   EXPECT_EQ(Unary("process.Process/List", {}).body, "{}");
@@ -222,8 +221,8 @@ TEST_F(ProcessTest, ListsLiveProcessesWithTheirConfig) {
 TEST_F(ProcessTest, AKillDoesNotWaitForThoseWhoHoldTheOutput) {
   Call call = Stream("process.Process/Start", BashRequest("sleep 60 & echo $!; wait"));
   int64_t pid = call.Next()->body.at("event").at("start").at("pid").as_int64();
-  std::string text = Base64Decode(call.Next()->body.at("event").at("data").at("stdout").as_string())
-                         .value_or("");
+  std::string text =
+      Base64Decode(call.Next()->body.at("event").at("data").at("stdout").as_string()).value_or("");
   pid_t grandchild = std::stoi(text);
   json::object signal = Select(pid);
   signal["signal"] = "SIGNAL_SIGKILL";
@@ -266,8 +265,8 @@ TEST_F(ProcessTest, ATimeoutKillsTheWholeTree) {
 TEST_F(ProcessTest, ATimeoutWorksWithoutAListener) {
   int64_t pid = 0;
   {
-    Call call = Stream("process.Process/Start", BashRequest("sleep 60"),
-                       {{"Connect-Timeout-Ms", "700"}});
+    Call call =
+        Stream("process.Process/Start", BashRequest("sleep 60"), {{"Connect-Timeout-Ms", "700"}});
     pid = call.Next()->body.at("event").at("start").at("pid").as_int64();
   }
   Wait(200ms);
@@ -317,7 +316,8 @@ TEST_F(ProcessTest, KeepalivesComeInSilence) {
 }
 
 TEST_F(ProcessTest, ATerminalHasItsSizeAndInput) {
-  json::object request = BashRequest("tty; stty size; read line; stty size; echo got $line; [ -t 0 ]");
+  json::object request =
+      BashRequest("tty; stty size; read line; stty size; echo got $line; [ -t 0 ]");
   request["pty"] = {{"size", {{"cols", 80}, {"rows", 24}}}};
   Call call = Stream("process.Process/Start", request);
   int64_t pid = call.Next()->body.at("event").at("start").at("pid").as_int64();
@@ -344,9 +344,10 @@ TEST_F(ProcessTest, ATerminalHasATypeUnlessTheClientGivesOne) {
 }
 
 TEST_F(ProcessTest, ChildrenInheritNothingOfEnvd) {
-  Outcome outcome = Bash("ls /proc/self/fd; umask; ulimit -n; ps -o ni= -p $$; "
-                         "cat /proc/$$/oom_score_adj; grep SigBlk /proc/self/status; "
-                         "grep SigIgn /proc/self/status; echo $(ps -o sid= -p $$) $$");
+  Outcome outcome = Bash(
+      "ls /proc/self/fd; umask; ulimit -n; ps -o ni= -p $$; "
+      "cat /proc/$$/oom_score_adj; grep SigBlk /proc/self/status; "
+      "grep SigIgn /proc/self/status; echo $(ps -o sid= -p $$) $$");
   // ls itself opens one descriptor for the directory.
   EXPECT_THAT(outcome.out, testing::StartsWith("0\n1\n2\n3\n0022\n"));
   EXPECT_THAT(outcome.out, HasSubstr("  0\n100\n"));

@@ -148,8 +148,11 @@ std::string ToUtf8(std::string_view bytes) {
   for (size_t i = 0; i < bytes.size();) {
     auto byte = [&](size_t at) { return static_cast<uint8_t>(bytes[at]); };
     uint8_t lead = byte(i);
-    size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : (lead & 0xF0) == 0xE0 ? 3
-                    : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+    size_t length = lead < 0x80                   ? 1
+                    : lead >= 0xC2 && lead < 0xE0 ? 2
+                    : (lead & 0xF0) == 0xE0       ? 3
+                    : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                  : 0;
     bool valid = length > 0 && i + length <= bytes.size();
     for (size_t k = 1; valid && k < length; ++k) valid = (byte(i + k) & 0xC0) == 0x80;
     // Overlong forms, surrogates and values above U+10FFFF show in the second byte.

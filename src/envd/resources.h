@@ -29,8 +29,8 @@ class Resources {
 
   // The answer of GET /metrics. cpu_used_pct is of all CPUs together since the call before.
   Result<boost::json::object> Metrics();
-  // Writes the sandbox's own numbers into `path`, in place: it is a mount, its inode must stay. Does
-  // nothing if the file is missing or memory is not limited.
+  // Writes the sandbox's own numbers into `path`, in place: it is a mount, its inode must stay.
+  // Does nothing if the file is missing or memory is not limited.
   void WriteMeminfo(const char* path) const;
 
  private:

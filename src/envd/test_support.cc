@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 
 #include "base/encoding.h"
 #include "base/id.h"
@@ -68,9 +69,9 @@ Fixture::Fixture() {
 
 Fixture::~Fixture() {
   if (daemon) {
-    bool done = false;
-    asio::co_spawn(loop, daemon->Stop(), [&](std::exception_ptr) { done = true; });
-    RunUntil(done);
+    auto done = std::make_shared<bool>(false);
+    asio::co_spawn(loop, daemon->Stop(), [done](std::exception_ptr) { *done = true; });
+    RunUntil(*done);
   }
   daemon.reset();
   std::filesystem::remove_all(dir);
@@ -80,6 +81,7 @@ void Fixture::Boot() {
   daemon = std::make_unique<Daemon>(loop.get_executor(), settings);
   Status started = daemon->Start();
   ASSERT_TRUE(started) << started.error().message();
+  port = daemon->port();
 }
 
 void Fixture::RunUntil(const bool& done) {
@@ -88,7 +90,7 @@ void Fixture::RunUntil(const bool& done) {
     loop.restart();
     loop.run_one_for(100ms);
   }
-  ASSERT_TRUE(done) << "the daemon did not answer in time";
+  if (!done) throw std::runtime_error("the daemon did not answer in time");
 }
 
 void Fixture::Wait(std::chrono::milliseconds duration) {
@@ -100,8 +102,7 @@ void Fixture::Wait(std::chrono::milliseconds duration) {
 }
 
 std::unique_ptr<http::ClientConnection> Fixture::Connect() {
-  auto connection = Await(
-      http::ClientConnection::Connect("127.0.0.1:" + std::to_string(daemon->port()), 5s));
+  auto connection = Await(http::ClientConnection::Connect("127.0.0.1:" + std::to_string(port), 5s));
   EXPECT_TRUE(connection);
   return std::move(*connection);
 }
@@ -109,9 +110,9 @@ std::unique_ptr<http::ClientConnection> Fixture::Connect() {
 Reply Fixture::Http(std::string method, std::string target, http::Headers headers,
                     std::string body) {
   auto connection = Connect();
-  auto reply = Await(FetchAll(
-      *connection, MakeHead(std::move(method), std::move(target), std::move(headers)),
-      std::move(body)));
+  auto reply = Await(FetchAll(*connection,
+                              MakeHead(std::move(method), std::move(target), std::move(headers)),
+                              std::move(body)));
   EXPECT_TRUE(reply) << (reply ? "" : reply.error().message());
   return reply ? std::move(*reply) : Reply();
 }
@@ -153,8 +154,8 @@ std::optional<Message> Call::Next(std::chrono::milliseconds timeout) {
   auto complete = [&]() -> size_t {
     if (buffer_.size() < 5) return 0;
     auto byte = [&](size_t i) { return static_cast<uint8_t>(buffer_[i]); };
-    size_t size = 5 + (size_t{byte(1)} << 24 | size_t{byte(2)} << 16 | size_t{byte(3)} << 8 |
-                       byte(4));
+    size_t size =
+        5 + (size_t{byte(1)} << 24 | size_t{byte(2)} << 16 | size_t{byte(3)} << 8 | byte(4));
     return buffer_.size() >= size ? size : 0;
   };
   while (complete() == 0) {

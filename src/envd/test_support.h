@@ -82,20 +82,27 @@ class Fixture : public testing::Test {
  public:
   asio::io_context loop{1};
   std::unique_ptr<Daemon> daemon;
-  std::string dir;  // fresh, gone afterwards
+  uint16_t port = 0;  // where requests go
+  std::string dir;    // fresh, gone afterwards
 
-  // Runs the loop until `task` is done; a test fails after 30 s.
+  // Runs the loop until `task` is done; throws after 30 s.
   template <class T>
   T Await(Task<T> task) {
-    std::optional<T> result;
-    bool done = false;
-    asio::co_spawn(loop, std::move(task), [&](std::exception_ptr thrown, T value) {
-      done = true;
-      if (thrown) std::rethrow_exception(thrown);
-      result.emplace(std::move(value));
+    // Shared: after a timeout the task may still end later.
+    struct State {
+      bool done = false;
+      std::exception_ptr thrown;
+      std::optional<T> result;
+    };
+    auto state = std::make_shared<State>();
+    asio::co_spawn(loop, std::move(task), [state](std::exception_ptr thrown, T value) {
+      state->done = true;
+      state->thrown = thrown;
+      if (!thrown) state->result.emplace(std::move(value));
     });
-    RunUntil(done);
-    return std::move(*result);
+    RunUntil(state->done);
+    if (state->thrown) std::rethrow_exception(state->thrown);
+    return std::move(*state->result);
   }
   void RunUntil(const bool& done);
   // Lets the daemon work.
@@ -108,8 +115,8 @@ class Fixture : public testing::Test {
   Reply Unary(const std::string& procedure, const json::object& request,
               http::Headers headers = {});
   // Sends one request message. `finish` false leaves the request open, for client streams.
-  Call Stream(const std::string& procedure, const json::object& request,
-              http::Headers headers = {}, bool finish = true);
+  Call Stream(const std::string& procedure, const json::object& request, http::Headers headers = {},
+              bool finish = true);
   // Starts a process and follows it to its end.
   Outcome Run(const json::object& request, http::Headers headers = {});
   Outcome Bash(const std::string& script, http::Headers headers = {});

@@ -61,9 +61,8 @@ std::string Below(const std::string& directory, std::string_view name) {
 }
 
 bool IsAtOrBelow(std::string_view path, std::string_view directory) {
-  return path == directory ||
-         (path.size() > directory.size() && path.starts_with(directory) &&
-          path[directory.size()] == '/');
+  return path == directory || (path.size() > directory.size() && path.starts_with(directory) &&
+                               path[directory.size()] == '/');
 }
 
 }  // namespace
@@ -143,9 +142,9 @@ Task<Result<std::vector<Change>>> Watcher::Read(std::chrono::steady_clock::time_
     CO_TRY_ASSIGN(std::vector<Change> changes, ReadNow());
     if (!changes.empty() || std::chrono::steady_clock::now() >= until) co_return changes;
     deadline_.expires_at(until);
-    auto winner = co_await (
-        inotify_.async_wait(asio::posix::stream_descriptor::wait_read, kAwait) ||
-        deadline_.async_wait(kAwait));
+    auto winner =
+        co_await (inotify_.async_wait(asio::posix::stream_descriptor::wait_read, kAwait) ||
+                  deadline_.async_wait(kAwait));
     if (winner.index() == 0 && std::get<0>(std::get<0>(winner)))
       co_return Fail(Code::kCanceled, "the watch has ended");
   }
@@ -208,8 +207,7 @@ Status Watcher::Handle(const inotify_event& event, std::string_view name,
   if (event.mask & IN_ATTRIB) Emit(changes, relative, ChangeType::kChmod);
   if (event.mask & IN_MODIFY) Emit(changes, relative, ChangeType::kWrite);
   if (event.mask & IN_DELETE) Emit(changes, relative, ChangeType::kRemove);
-  if (options_.recursive && event.mask & IN_ISDIR)
-    return HandleDirectory(event, relative, changes);
+  if (options_.recursive && event.mask & IN_ISDIR) return HandleDirectory(event, relative, changes);
   return {};
 }
 
@@ -244,11 +242,11 @@ Status Watcher::HandleDirectory(const inotify_event& event, const std::string& r
 
 void Watcher::Emit(std::vector<Change>& changes, std::string relative, ChangeType type) const {
   Change change{std::move(relative), type, std::nullopt};
-  bool describable = type == ChangeType::kCreate || type == ChangeType::kWrite ||
-                     type == ChangeType::kChmod;
+  bool describable =
+      type == ChangeType::kCreate || type == ChangeType::kWrite || type == ChangeType::kChmod;
   if (options_.include_entry && describable) {
-    auto entry = ReadEntry(change.name == "." ? options_.path : FullPath(change.name),
-                           *Accounts::Current());
+    auto entry =
+        ReadEntry(change.name == "." ? options_.path : FullPath(change.name), *Accounts::Current());
     if (entry) change.entry = std::move(*entry);
   }
   changes.push_back(std::move(change));

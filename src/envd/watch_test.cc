@@ -15,9 +15,7 @@ using WatchLimitTest = Unbooted;
 using testing::Contains;
 using testing::ElementsAre;
 
-std::string CodeOf(const Reply& reply) {
-  return std::string(reply.Json().at("code").as_string());
-}
+std::string CodeOf(const Reply& reply) { return std::string(reply.Json().at("code").as_string()); }
 
 // "CREATE sub/file"
 std::string Describe(const json::value& event) {
@@ -65,8 +63,8 @@ TEST_F(PolledTest, EveryKindOfChange) {
   chmod(Path("new").c_str(), 0600);
   WriteFile("new", "y");
   unlink(Path("new").c_str());
-  EXPECT_THAT(Events(id), ElementsAre("RENAME old", "CREATE new", "CHMOD new", "WRITE new",
-                                      "REMOVE new"));
+  EXPECT_THAT(Events(id),
+              ElementsAre("RENAME old", "CREATE new", "CHMOD new", "WRITE new", "REMOVE new"));
 }
 
 TEST_F(PolledTest, SubdirectoriesOnlyWhenRecursive) {

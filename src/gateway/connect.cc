@@ -26,11 +26,8 @@ class Watch {
   asio::posix::stream_descriptor descriptor_;
 };
 
-Task<Status> ConnectTo(int fd, in6_addr address, uint16_t port, std::chrono::milliseconds timeout) {
-  sockaddr_in6 peer{};
-  peer.sin6_family = AF_INET6;
-  peer.sin6_port = htons(port);
-  peer.sin6_addr = address;
+Task<Status> ConnectSocket(int fd, sockaddr_in6 peer, std::chrono::milliseconds timeout) {
+  int port = ntohs(peer.sin6_port);
   if (connect(fd, reinterpret_cast<sockaddr*>(&peer), sizeof(peer)) == 0) co_return Status();
   if (errno != EINPROGRESS) co_return FailErrno("connecting to port {}", port);
   // On a loopback the answer is nearly always there already; then the loop is not needed.
@@ -48,22 +45,30 @@ Task<Status> ConnectTo(int fd, in6_addr address, uint16_t port, std::chrono::mil
   co_return Status();
 }
 
+Task<Result<UniqueFd>> ConnectTo(Directory& directory, std::string sandbox_id, const char* address,
+                                 uint16_t port, std::chrono::milliseconds timeout) {
+  CO_TRY_ASSIGN(UniqueFd socket, co_await WithDeadline(timeout, "reaching the sandbox",
+                                                       directory.Dial(std::move(sandbox_id))));
+  CO_TRY(SetNonBlocking(socket.get()));
+  sockaddr_in6 peer{};
+  peer.sin6_family = AF_INET6;
+  peer.sin6_port = htons(port);
+  inet_pton(AF_INET6, address, &peer.sin6_addr);
+  CO_TRY(co_await ConnectSocket(socket.get(), peer, timeout));
+  co_return std::move(socket);
+}
+
 }  // namespace
 
-Task<Result<UniqueFd>> ConnectLoopback(UniqueFd socket, uint16_t port,
+Task<Result<UniqueFd>> ConnectLoopback(Directory& directory, std::string sandbox_id, uint16_t port,
                                        std::chrono::milliseconds timeout) {
-  CO_TRY(SetNonBlocking(socket.get()));
-  in6_addr mapped{};  // ::ffff:127.0.0.1
-  inet_pton(AF_INET6, "::ffff:127.0.0.1", &mapped);
-  Status connected = co_await ConnectTo(socket.get(), mapped, port, timeout);
-  // Linux lets a TCP socket whose connect() was refused try again.
-  if (!connected && connected.error().sys_errno() == ECONNREFUSED) {
-    Status second = co_await ConnectTo(socket.get(), in6addr_loopback, port, timeout);
-    // A sandbox without IPv6 says "unreachable", which would hide that the port is closed.
-    if (second) connected = second;
-  }
-  if (!connected) co_return tl::unexpected(std::move(connected).error());
-  co_return std::move(socket);
+  auto four = co_await ConnectTo(directory, sandbox_id, "::ffff:127.0.0.1", port, timeout);
+  if (four || four.error().sys_errno() != ECONNREFUSED) co_return four;
+  // A new socket: one that has tried IPv4 cannot speak IPv6 any more.
+  auto six = co_await ConnectTo(directory, sandbox_id, "::1", port, timeout);
+  if (six) co_return six;
+  // A sandbox without IPv6 says "unreachable", which would hide that the port is closed.
+  co_return four;
 }
 
 }  // namespace caisson::gateway

@@ -13,6 +13,8 @@ using namespace asio::experimental::awaitable_operators;
 constexpr size_t kBufferBytes = 64 << 10;
 // A body that fits into one segment travels together with its head.
 constexpr uint64_t kSmallBody = 16 << 10;
+// From this length on a pipe costs less than copying.
+constexpr uint64_t kBulkBody = 256 << 10;
 // envd died: how long the news may take to get here from the engine.
 constexpr std::chrono::milliseconds kNewsDelay{250};
 
@@ -21,6 +23,30 @@ Task<void> Forever() {
   asio::steady_timer never(co_await asio::this_coro::executor, Clock::time_point::max());
   co_await never.async_wait(kAwait);
 }
+
+// What a body is carried in from one side to the other: memory, or a pipe if it is large.
+class Carrier {
+ public:
+  explicit Carrier(std::optional<uint64_t> length) : bulk_(length && *length >= kBulkBody) {}
+
+  bool WantsPipe() {
+    if (!bulk_ || pipe_) return bulk_;
+    auto made = http::Pipe::Create();
+    if (made) pipe_.emplace(std::move(*made));
+    return bulk_ = pipe_.has_value();
+  }
+  http::Pipe& pipe() { return *pipe_; }
+  std::span<char> buffer() {
+    buffer_.resize(kBufferBytes);
+    return buffer_;
+  }
+  std::string_view data(size_t size) const { return std::string_view(buffer_).substr(0, size); }
+
+ private:
+  bool bulk_;
+  std::optional<http::Pipe> pipe_;
+  std::string buffer_;
+};
 
 bool HasNoBody(const std::string& method, unsigned status) {
   return method == "HEAD" || status == 204 || status == 304;
@@ -94,10 +120,9 @@ Task<std::unique_ptr<http::ClientConnection>> Flow::Connect() {
 }
 
 Task<Result<std::unique_ptr<http::ClientConnection>>> Flow::TryConnect() {
-  auto timeout = context_.options.connect_timeout;
-  CO_TRY_ASSIGN(UniqueFd socket, co_await WithDeadline(timeout, "reaching the sandbox",
-                                                       context_.directory.Dial(lane_->id())));
-  CO_TRY_ASSIGN(socket, co_await ConnectLoopback(std::move(socket), passage_.port, timeout));
+  CO_TRY_ASSIGN(UniqueFd socket,
+                co_await ConnectLoopback(context_.directory, lane_->id(), passage_.port,
+                                         context_.options.connect_timeout));
   CO_TRY_ASSIGN(auto stream, http::MakeSocketStream(exchange_.executor(), std::move(socket)));
   co_return std::make_unique<http::ClientConnection>(
       std::move(stream), http::ClientOptions{.max_header_bytes = context_.options.max_header_bytes,
@@ -130,16 +155,17 @@ Task<Flow::Outcome> Flow::Attempt() {
 // Passes the request's body on. Returns only when the client is gone; otherwise it is canceled when
 // the answer is complete.
 Task<void> Flow::Supply() {
-  std::string buffer;
+  Carrier carrier(exchange_.HasBody() ? exchange_.ContentLength() : 0);
   body_sent_ = !exchange_.HasBody();
   while (!body_sent_) {
-    buffer.resize(kBufferBytes);
-    auto read = co_await exchange_.Read(buffer);
+    bool piped = carrier.WantsPipe() && exchange_.CanReadPipe() && connection_->CanWritePipe();
+    auto read = piped ? co_await exchange_.ReadPipe(carrier.pipe())
+                      : co_await exchange_.Read(carrier.buffer());
     if (!read) co_return;
     body_begun_ = true;
-    Status written =
-        *read == 0 ? co_await connection_->FinishBody()
-                   : co_await connection_->WriteBody(std::string_view(buffer).substr(0, *read));
+    Status written = *read == 0 ? co_await connection_->FinishBody()
+                     : piped    ? co_await connection_->WritePipe(carrier.pipe(), *read)
+                                : co_await connection_->WriteBody(carrier.data(*read));
     // A server that does not want the rest may still send an answer that says so.
     if (!written) co_return co_await Forever();
     Moved();
@@ -196,9 +222,11 @@ Task<Flow::Outcome> Flow::Receive() {
 
 // Passes the rest of the answer's body on.
 Task<Flow::Outcome> Flow::Relay() {
-  std::string buffer(kBufferBytes, '\0');
+  Carrier carrier(connection_->ContentLength());
   for (;;) {
-    auto read = co_await connection_->ReadBody(buffer);
+    bool piped = carrier.WantsPipe() && connection_->CanReadPipe() && exchange_.CanWritePipe();
+    auto read = piped ? co_await connection_->ReadPipe(carrier.pipe())
+                      : co_await connection_->ReadBody(carrier.buffer());
     if (!read) {
       error_ = std::move(read).error();
       co_return Outcome::kBroken;
@@ -206,8 +234,9 @@ Task<Flow::Outcome> Flow::Relay() {
     if (*read == 0) break;
     Moved();
     context_.numbers.bytes_out.Add(static_cast<double>(*read));
-    if (!co_await exchange_.Write(std::string_view(buffer).substr(0, *read)))
-      co_return Outcome::kClientGone;
+    Status written = piped ? co_await exchange_.WritePipe(carrier.pipe(), *read)
+                           : co_await exchange_.Write(carrier.data(*read));
+    if (!written) co_return Outcome::kClientGone;
     Moved();  // waiting for a slow client is not the sandbox's silence
   }
   // SECURITY: a sandbox that died may look like one that finished; never end its answers well.

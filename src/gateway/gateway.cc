@@ -32,9 +32,19 @@ bool IsInternalPath(std::string_view path) {
 }
 
 http::Response InternalPathAnswer(std::string_view path) {
-  return http::Response::Json(
+  http::Response response = http::Response::Json(
       404, boost::json::object{
                {"message", "This path is internal"}, {"path", std::string(path)}, {"code", 404}});
+  response.headers.Set("Content-Type", "application/json; charset=utf-8");
+  AllowAnyOrigin(response.headers);
+  return response;
+}
+
+http::Response InvalidTargetAnswer(const http::RequestHead& request, std::string message) {
+  if (IsPreflight(request)) return AnswerPreflight(request);
+  http::Response response = http::Response::Text(400, std::move(message));
+  AllowAnyOrigin(response.headers);
+  return response;
 }
 
 http::Response InvalidSignatureAnswer() {
@@ -76,7 +86,8 @@ class Gateway::Impl {
       case Target::Kind::kControlPlane:
         co_return false;
       case Target::Kind::kInvalid:
-        (void)co_await exchange.Send(http::Response::Text(400, target.message));
+        (void)co_await exchange.Send(
+            InvalidTargetAnswer(exchange.request(), std::move(target.message)));
         co_return true;
       case Target::Kind::kSignedUrl:
         target.sandbox_id = FindSigner(exchange.request());
@@ -193,9 +204,9 @@ class Gateway::Impl {
   }
 
   Task<Status> AskHealth(std::string id) {
-    CO_TRY_ASSIGN(UniqueFd socket, co_await context_.directory.Dial(id));
-    CO_TRY_ASSIGN(socket, co_await ConnectLoopback(std::move(socket), context_.options.envd_port,
-                                                   context_.options.connect_timeout));
+    CO_TRY_ASSIGN(UniqueFd socket,
+                  co_await ConnectLoopback(context_.directory, id, context_.options.envd_port,
+                                           context_.options.connect_timeout));
     CO_TRY_ASSIGN(auto stream, http::MakeSocketStream(executor_, std::move(socket)));
     http::ClientConnection connection(std::move(stream));
     http::RequestHead head{.method = "GET", .target = "/health", .headers = {{"Host", "envd"}}};

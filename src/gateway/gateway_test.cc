@@ -132,8 +132,17 @@ TEST_F(GatewayTest, ClosedPort) {
               fmt::format(R"({{"sandboxId":"iabc","message":"The sandbox is running but )"
                           R"(port is not open","port":{},"code":502}})",
                           port));
-    EXPECT_EQ(directory_.dials, 3);
+    EXPECT_EQ(directory_.dials, 6);  // three tries, each by IPv4 and IPv6
     EXPECT_TRUE(directory_.reports.empty());
+  });
+}
+
+TEST_F(GatewayTest, ServerOnTheIpv6LoopbackOnly) {
+  http::Server six(Executor(), {}, Upstream());
+  ASSERT_TRUE(six.Listen("[::1]:0"));
+  Run([this, &six]() -> Task<void> {
+    EXPECT_EQ((co_await Fetch(Request("GET", "/", six.port()))).body, "hello");
+    co_await six.Stop(0ms);
   });
 }
 

@@ -1,13 +1,14 @@
 #include "gateway/problem.h"
 
 #include "base/text.h"
+#include "gateway/headers.h"
 
 namespace caisson::gateway {
 namespace {
 
-// Everything that goes in is our own text or [a-z0-9], so nothing needs escaping.
-constexpr std::string_view kPage = R"(<!doctype html>
-<html lang="en">
+// Everything that goes in is our own text or [a-z0-9], so nothing needs escaping. There is no
+// doctype because programs recognize E2B's pages by their first and last characters.
+constexpr std::string_view kPage = R"(<html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -35,24 +36,25 @@ code {{ font: .9em ui-monospace, monospace; color: var(--fg); overflow-wrap: any
 <p>Sandbox <code>{sandbox}</code>{port}</p>
 </main>
 </body>
-</html>
-)";
+</html>)";
 
 std::string Hint(const Problem& problem) {
   if (problem.may_pass)
-    return "Start a server on this port inside the sandbox. This page looks again every two "
-           "seconds.";
+    return fmt::format(
+        "There is no service running on port <code>{}</code> of this sandbox. Start one; this page "
+        "looks again every two seconds.",
+        problem.port);
   if (problem.status == 403)
     return "This sandbox takes traffic only with its access token in the header "
            "<code>e2b-traffic-access-token</code>.";
   if (problem.message == "The sandbox was not found")
     return "It has ended, or it never existed on this server.";
-  return "Programs inside may be overloaded or stopped.";
+  return problem.message + ". Programs inside may be overloaded or stopped.";
 }
 
 http::Response Page(const Problem& problem) {
   std::string page = fmt::format(
-      fmt::runtime(kPage), fmt::arg("title", problem.message), fmt::arg("hint", Hint(problem)),
+      fmt::runtime(kPage), fmt::arg("title", problem.title), fmt::arg("hint", Hint(problem)),
       fmt::arg("sandbox", problem.sandbox_id),
       fmt::arg("port", problem.port ? fmt::format(", port <code>{}</code>", problem.port) : ""),
       fmt::arg("refresh", problem.may_pass ? "\n<meta http-equiv=\"refresh\" content=\"2\">" : ""));
@@ -66,37 +68,44 @@ http::Response Page(const Problem& problem) {
 }  // namespace
 
 Problem SandboxNotFound(std::string sandbox_id) {
-  return {.sandbox_id = std::move(sandbox_id), .message = "The sandbox was not found"};
+  return {.sandbox_id = std::move(sandbox_id),
+          .title = "Sandbox Not Found",
+          .message = "The sandbox was not found"};
 }
 
 Problem PortClosed(std::string sandbox_id, uint16_t port) {
   return {.sandbox_id = std::move(sandbox_id),
+          .title = "Closed Port Error",
           .message = "The sandbox is running but port is not open",
           .port = port,
           .may_pass = true};
 }
 
 Problem NoTrafficToken(std::string sandbox_id, bool wrong) {
-  return {.status = 403,
-          .sandbox_id = std::move(sandbox_id),
-          .message = fmt::format("Sandbox is secured with traffic access token. Token header "
-                                 "'e2b-traffic-access-token' is {}",
-                                 wrong ? "invalid" : "missing")};
+  Problem problem{.status = 403, .sandbox_id = std::move(sandbox_id)};
+  problem.title = wrong ? "Invalid Traffic Access Token" : "Missing Traffic Access Token";
+  problem.message = "Sandbox is secured with traffic access token. ";
+  problem.message += wrong ? "Provided token in header 'e2b-traffic-access-token' is invalid"
+                           : "Token header 'e2b-traffic-access-token' is missing";
+  return problem;
 }
 
 Problem NoAnswer(std::string sandbox_id, std::string reason) {
-  return {.sandbox_id = std::move(sandbox_id), .message = std::move(reason)};
+  return {.sandbox_id = std::move(sandbox_id), .title = "No Answer", .message = std::move(reason)};
 }
 
 bool WantsPage(const http::RequestHead& request) {
   const http::Headers& headers = request.headers;
   if (ToLower(headers.Value("User-Agent")).find("mozilla/") == std::string::npos) return false;
   if (ToLower(headers.Value("Accept")).find("application/json") != std::string::npos) return false;
-  auto mode = headers.Get("Sec-Fetch-Mode");
-  return !mode || EqualsIgnoreCase(*mode, "navigate");
+  // What the browser says about the request outranks what a script in the page says.
+  if (auto mode = headers.Get("Sec-Fetch-Mode")) return EqualsIgnoreCase(*mode, "navigate");
+  return !EqualsIgnoreCase(headers.Value("X-Requested-With"), "XMLHttpRequest");
 }
 
 http::Response Render(const Problem& problem, const http::RequestHead& request) {
+  // A refused preflight would hide the problem itself from the script that asks.
+  if (IsPreflight(request)) return AnswerPreflight(request);
   http::Response response;
   if (WantsPage(request)) {
     response = Page(problem);

@@ -11,7 +11,8 @@ namespace caisson::gateway {
 struct Problem {
   unsigned status = 502;
   std::string sandbox_id;
-  std::string message;
+  std::string title;      // of the page
+  std::string message;    // of the JSON
   uint16_t port = 0;      // part of the answer if not 0
   bool may_pass = false;  // the page reloads itself: the port may open soon
 };
@@ -25,6 +26,7 @@ Problem NoAnswer(std::string sandbox_id, std::string reason);
 // True for a person's page load; false for programs and for fetch() calls of a page, which want
 // JSON.
 bool WantsPage(const http::RequestHead& request);
+// A browser's preflight is answered well: only then may a script in a page see the problem.
 http::Response Render(const Problem& problem, const http::RequestHead& request);
 
 }  // namespace caisson::gateway

@@ -8,8 +8,10 @@
 namespace caisson::gateway {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 constexpr const char* kBrowser = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/130";
 
@@ -26,6 +28,8 @@ TEST(Problem, ProgramsGetJson) {
   response = Render(NoTrafficToken("iabc", false), request);
   EXPECT_EQ(response.status, 403u);
   EXPECT_THAT(response.body, HasSubstr("Token header 'e2b-traffic-access-token' is missing"));
+  response = Render(NoTrafficToken("iabc", true), request);
+  EXPECT_THAT(response.body, HasSubstr("token in header 'e2b-traffic-access-token' is invalid"));
 }
 
 TEST(Problem, PeopleGetAPage) {
@@ -36,6 +40,9 @@ TEST(Problem, PeopleGetAPage) {
   EXPECT_THAT(closed.headers.Value("Content-Type"), HasSubstr("text/html"));
   EXPECT_THAT(closed.body, HasSubstr("http-equiv=\"refresh\""));
   EXPECT_THAT(closed.body, HasSubstr("<code>iabc</code>, port <code>3000</code>"));
+  EXPECT_THAT(closed.body, HasSubstr("<title>Closed Port Error</title>"));
+  EXPECT_THAT(closed.body, StartsWith("<html"));
+  EXPECT_THAT(closed.body, EndsWith("</html>"));
   http::Response gone = Render(SandboxNotFound("iabc"), request);
   EXPECT_THAT(gone.body, Not(HasSubstr("http-equiv=\"refresh\"")));
   EXPECT_TRUE(gone.headers.Has("Content-Security-Policy"));
@@ -50,7 +57,20 @@ TEST(Problem, ScriptsInAPageGetJson) {
   EXPECT_FALSE(wants_page({{"Accept", "application/json"}}));
   EXPECT_FALSE(wants_page({{"Sec-Fetch-Mode", "cors"}}));
   EXPECT_FALSE(wants_page({{"Sec-Fetch-Mode", "no-cors"}}));
+  EXPECT_FALSE(wants_page({{"X-Requested-With", "XMLHttpRequest"}}));
+  EXPECT_TRUE(wants_page({{"Sec-Fetch-Mode", "navigate"}, {"X-Requested-With", "XMLHttpRequest"}}));
   EXPECT_FALSE(WantsPage({.headers = {{"User-Agent", "node"}, {"Sec-Fetch-Mode", "navigate"}}}));
+}
+
+TEST(Problem, APreflightIsAnsweredWell) {
+  http::RequestHead request{.method = "OPTIONS",
+                            .headers = {{"Origin", "https://app.example"},
+                                        {"Access-Control-Request-Method", "GET"},
+                                        {"Access-Control-Request-Headers", "x-thing"}}};
+  http::Response response = Render(PortClosed("iabc", 3000), request);
+  EXPECT_EQ(response.status, 204u);
+  EXPECT_EQ(response.headers.Value("Access-Control-Allow-Origin"), "*");
+  EXPECT_EQ(response.headers.Value("Access-Control-Allow-Headers"), "x-thing");
 }
 
 TEST(Signature, IsTheOneSdksMake) {

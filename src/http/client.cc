@@ -109,6 +109,25 @@ Task<Status> ClientConnection::WriteBody(std::string_view data) {
   co_return co_await c.WriteOut(data);
 }
 
+bool ClientConnection::CanWritePipe() const {
+  const Impl& c = *impl_;
+  return c.sending == Impl::Sending::kLength && c.stream && c.stream->PlainSocket() >= 0;
+}
+
+Task<Status> ClientConnection::WritePipe(Pipe& pipe, size_t size) {
+  Impl& c = *impl_;
+  if (!CanWritePipe() || size > c.left)
+    co_return Fail(Code::kFailedPrecondition, "the request takes no more body bytes");
+  c.sending = Impl::Sending::kBroken;
+  auto scope = c.watchdog.Stall(c.options.stall_timeout);
+  Status written = co_await pipe.Drain(*c.stream, size);
+  if (written) {
+    c.left -= size;
+    c.sending = c.left > 0 ? Impl::Sending::kLength : Impl::Sending::kDone;
+  }
+  co_return c.Explain(std::move(written));
+}
+
 Task<Status> ClientConnection::FinishBody() {
   Impl& c = *impl_;
   switch (c.sending) {
@@ -144,6 +163,14 @@ std::optional<uint64_t> ClientConnection::ContentLength() const {
 Task<Result<size_t>> ClientConnection::ReadBody(std::span<char> buffer) {
   auto scope = impl_->watchdog.Stall(impl_->options.stall_timeout);
   co_return impl_->Explain(co_await impl_->reader.ReadBody(buffer));
+}
+
+bool ClientConnection::CanReadPipe() const { return impl_->stream && impl_->reader.CanSplice(); }
+
+Task<Result<size_t>> ClientConnection::ReadPipe(Pipe& pipe) {
+  if (!CanReadPipe()) co_return Fail(Code::kFailedPrecondition, "the body must be read");
+  auto scope = impl_->watchdog.Stall(impl_->options.stall_timeout);
+  co_return impl_->Explain(co_await impl_->reader.ReadBody(pipe));
 }
 
 Task<Result<Response>> ClientConnection::Fetch(RequestHead head, std::string body,

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "http/message.h"
+#include "http/pipe.h"
 #include "http/stream.h"
 
 namespace caisson::http {
@@ -34,6 +35,9 @@ class ClientConnection {
   Task<Status> SendHead(RequestHead head, std::optional<uint64_t> content_length,
                         std::string_view first = {});
   Task<Status> WriteBody(std::string_view data);
+  // Writes `size` bytes of a pipe, while CanWritePipe(): a body with a length, a plain socket.
+  Task<Status> WritePipe(Pipe& pipe, size_t size);
+  bool CanWritePipe() const;
   Task<Status> FinishBody();
   // Reads the response head; 1xx answers except 101 are skipped.
   Task<Result<ResponseHead>> ReadHead();
@@ -41,6 +45,10 @@ class ClientConnection {
   std::optional<uint64_t> ContentLength() const;
   // The next bytes of the (de-chunked) body; 0 at its end.
   Task<Result<size_t>> ReadBody(std::span<char> buffer);
+
+  // The same into a pipe, while CanReadPipe().
+  Task<Result<size_t>> ReadPipe(Pipe& pipe);
+  bool CanReadPipe() const;
 
   // A whole small exchange. The body of the answer is bounded.
   Task<Result<Response>> Fetch(RequestHead head, std::string body, size_t max_bytes);

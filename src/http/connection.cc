@@ -219,15 +219,25 @@ Task<Result<size_t>> Connection::Read(std::span<char> buffer) {
     CO_TRY(co_await stream_->Write("HTTP/1.1 100 Continue\r\n\r\n"));
   }
   auto scope = watchdog_.Stall(options_.body_stall_timeout);
-  auto n = co_await reader_.ReadBody(buffer);
-  if (n) co_return n;
+  co_return CheckRead(co_await reader_.ReadBody(buffer));
+}
+
+Task<Result<size_t>> Connection::ReadPipe(Pipe& pipe) {
+  if (!CanReadPipe()) co_return NoPipe();
+  auto scope = watchdog_.Stall(options_.body_stall_timeout);
+  co_return CheckRead(co_await reader_.ReadBody(pipe));
+}
+
+template <class T>
+Result<T> Connection::CheckRead(Result<T> read) {
+  if (read) return read;
   keep_alive_ = false;
   if (watchdog_.expired()) {
     fallback_status_ = 408;
-    co_return Fail(Code::kDeadlineExceeded, "the client stopped sending the request");
+    return Fail(Code::kDeadlineExceeded, "the client stopped sending the request");
   }
-  if (n.error().code() == Code::kInvalidArgument) fallback_status_ = 400;
-  co_return n;
+  if (read.error().code() == Code::kInvalidArgument) fallback_status_ = 400;
+  return read;
 }
 
 // ---- answer -----------------------------------------------------------------------
@@ -344,6 +354,18 @@ Task<Status> Connection::Write(std::string_view data) {
   std::string size;
   AppendChunkSize(size, data.size());
   co_return co_await WriteOut(size, data, kChunkEnd);
+}
+
+Task<Status> Connection::WritePipe(Pipe& pipe, size_t size) {
+  if (!CanWritePipe()) co_return NoPipe();
+  CO_TRY(Account(size));
+  Answer before = std::exchange(answer_, Answer::kBroken);
+  auto scope = watchdog_.Stall(options_.body_stall_timeout);
+  Status written = co_await pipe.Drain(*stream_, size);
+  if (written) answer_ = before;
+  if (!written && watchdog_.expired())
+    co_return Fail(Code::kDeadlineExceeded, "the client stopped reading the answer");
+  co_return written;
 }
 
 Task<Status> Connection::FinishStream(std::string_view last) {

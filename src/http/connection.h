@@ -29,10 +29,14 @@ class Connection final : public Exchange {
   std::optional<uint64_t> ContentLength() const override;
   bool HasBody() const override { return reader_.framing() != BodyFraming::kNone; }
   Task<Result<size_t>> Read(std::span<char> buffer) override;
+  Task<Result<size_t>> ReadPipe(Pipe& pipe) override;
+  bool CanReadPipe() const override { return stream_ && reader_.CanSplice(); }
   Task<Status> Send(Response response) override;
   Task<Status> StartStream(ResponseHead head, std::optional<uint64_t> content_length,
                            std::string_view first) override;
   Task<Status> Write(std::string_view data) override;
+  Task<Status> WritePipe(Pipe& pipe, size_t size) override;
+  bool CanWritePipe() const override { return answer_ == Answer::kLength && !tls_; }
   Task<Status> FinishStream(std::string_view last) override;
   Task<Status> SendFile(int fd, uint64_t offset, uint64_t size) override;
   void Abort() override;
@@ -59,6 +63,9 @@ class Connection final : public Exchange {
   // Writes with the stall limit; on failure the answer is broken.
   Task<Status> WriteOut(std::string_view first, std::string_view second = {},
                         std::string_view third = {});
+  // What a failed read of the body means for the connection.
+  template <class T>
+  Result<T> CheckRead(Result<T> read);
   // Counts `size` body bytes of a stream; fails if the stream cannot take them.
   Status Account(uint64_t size);
 

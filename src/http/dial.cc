@@ -1,5 +1,7 @@
-// ClientConnection::Connect, apart from the rest so that a static program that never connects by
-// name does not pull the resolver in.
+// Dial and ClientConnection::Connect, apart from the rest so that a static program that never
+// connects by name does not pull the resolver in.
+#include "http/dial.h"
+
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
@@ -11,24 +13,7 @@ namespace {
 
 using asio::ip::tcp;
 
-struct Where {
-  std::string host;
-  uint16_t port = 0;
-};
-
-Result<Where> ParseHostPort(std::string_view text) {
-  size_t colon = text.rfind(':');
-  if (colon != std::string_view::npos && colon > 0) {
-    std::string_view host = text.substr(0, colon);
-    if (host.size() > 2 && host.front() == '[' && host.back() == ']')
-      host = host.substr(1, host.size() - 2);
-    if (auto port = ParseInt<uint16_t>(text.substr(colon + 1)))
-      return Where{std::string(host), *port};
-  }
-  return Fail(Code::kInvalidArgument, "\"{}\" is not HOST:PORT", text);
-}
-
-Task<Result<std::vector<tcp::endpoint>>> Resolve(Where where) {
+Task<Result<std::vector<tcp::endpoint>>> Resolve(HostPort where) {
   std::vector<tcp::endpoint> found;
   boost::system::error_code not_numeric;
   auto address = asio::ip::make_address(where.host, not_numeric);
@@ -44,24 +29,38 @@ Task<Result<std::vector<tcp::endpoint>>> Resolve(Where where) {
   co_return found;
 }
 
-Task<Result<std::unique_ptr<Stream>>> Dial(Where where) {
-  auto executor = co_await asio::this_coro::executor;
+}  // namespace
+
+Result<HostPort> ParseHostPort(std::string_view text) {
+  size_t colon = text.rfind(':');
+  if (colon != std::string_view::npos && colon > 0) {
+    std::string_view host = text.substr(0, colon);
+    if (host.size() > 2 && host.front() == '[' && host.back() == ']')
+      host = host.substr(1, host.size() - 2);
+    if (auto port = ParseInt<uint16_t>(text.substr(colon + 1)))
+      return HostPort{std::string(host), *port};
+  }
+  return Fail(Code::kInvalidArgument, "\"{}\" is not HOST:PORT", text);
+}
+
+Task<Result<UniqueFd>> Dial(HostPort where) {
   CO_TRY_ASSIGN(auto endpoints, co_await Resolve(where));
-  tcp::socket socket(executor);
+  tcp::socket socket(co_await asio::this_coro::executor);
   auto [ec, endpoint] = co_await asio::async_connect(socket, endpoints, kAwait);
   if (ec)
     co_return tl::unexpected(
         FromEc(ec, fmt::format("connecting to {}:{}", where.host, where.port)));
-  co_return MakeSocketStream(executor, UniqueFd(socket.release()));
+  co_return UniqueFd(socket.release());
 }
-
-}  // namespace
 
 Task<Result<std::unique_ptr<ClientConnection>>> ClientConnection::Connect(
     std::string host_port, std::chrono::milliseconds timeout, ClientOptions options) {
-  CO_TRY_ASSIGN(Where where, ParseHostPort(host_port));
-  CO_TRY_ASSIGN(auto stream, co_await WithDeadline<std::unique_ptr<Stream>>(
-                                 timeout, fmt::format("connecting to {}", host_port), Dial(where)));
+  CO_TRY_ASSIGN(HostPort where, ParseHostPort(host_port));
+  CO_TRY_ASSIGN(UniqueFd socket,
+                co_await WithDeadline<UniqueFd>(timeout, fmt::format("connecting to {}", host_port),
+                                                Dial(std::move(where))));
+  CO_TRY_ASSIGN(auto stream,
+                MakeSocketStream(co_await asio::this_coro::executor, std::move(socket)));
   co_return std::make_unique<ClientConnection>(std::move(stream), options);
 }
 

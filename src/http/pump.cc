@@ -1,6 +1,4 @@
-#include <fcntl.h>
-#include <unistd.h>
-
+#include "http/pipe.h"
 #include "http/stream.h"
 #include "http/watchdog.h"
 
@@ -8,28 +6,7 @@ namespace caisson::http {
 namespace {
 
 constexpr size_t kCopyBytes = 16 << 10;
-constexpr size_t kPipeBytes = 256 << 10;
 constexpr size_t kShareAfter = 1 << 20;
-
-struct Pipe {
-  UniqueFd in, out;
-};
-
-Result<Pipe> MakePipe() {
-  int fds[2];
-  if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) != 0) return FailErrno("making a pipe");
-  Pipe pipe{UniqueFd(fds[1]), UniqueFd(fds[0])};
-  (void)fcntl(fds[1], F_SETPIPE_SZ, kPipeBytes);  // a smaller pipe works too
-  return pipe;
-}
-
-ssize_t Splice(int from, int to, size_t size) {
-  ssize_t n;
-  do {
-    n = splice(from, nullptr, to, nullptr, size, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-  } while (n < 0 && errno == EINTR);
-  return n;
-}
 
 // Through memory: one buffer at a time. True if there is more than that suits; false at the end.
 Task<Result<bool>> CopySome(Stream& from, Stream& to) {
@@ -51,31 +28,19 @@ Task<Result<bool>> CopySome(Stream& from, Stream& to) {
 
 // Through a pipe, inside the kernel, until the end.
 Task<Status> SpliceAll(Stream& from, Stream& to) {
-  CO_TRY_ASSIGN(Pipe pipe, MakePipe());
+  CO_TRY_ASSIGN(Pipe pipe, Pipe::Create());
   size_t without_wait = 0;
   for (;;) {
-    ssize_t got = Splice(from.PlainSocket(), pipe.in.get(), kPipeBytes);
-    if (got == 0) co_return Status();
-    if (got < 0) {
-      if (errno != EAGAIN) co_return FailErrno("reading from a connection");
+    auto got = pipe.TryFill(from, UINT64_MAX);
+    if (!got) {
+      if (!WouldBlock(got.error())) co_return tl::unexpected(std::move(got).error());
       without_wait = 0;
       CO_TRY(co_await from.WaitReadable());
       continue;
     }
-    from.Progress();
-    for (auto left = static_cast<size_t>(got); left > 0;) {
-      ssize_t put = Splice(pipe.out.get(), to.PlainSocket(), left);
-      if (put > 0) {
-        to.Progress();
-        left -= static_cast<size_t>(put);
-      } else if (put < 0 && errno == EAGAIN) {
-        without_wait = 0;
-        CO_TRY(co_await to.WaitWritable());
-      } else {
-        co_return FailErrno("writing to a connection");
-      }
-    }
-    if ((without_wait += static_cast<size_t>(got)) >= kShareAfter) {
+    if (*got == 0) co_return Status();
+    CO_TRY(co_await pipe.Drain(to, *got));
+    if ((without_wait += *got) >= kShareAfter) {
       without_wait = 0;
       co_await asio::post(from.executor(), asio::use_awaitable);
     }

@@ -105,6 +105,28 @@ Task<Result<size_t>> MessageReader::ReadBody(std::span<char> buffer) {
   co_return n;
 }
 
+bool MessageReader::CanSplice() const {
+  return framing_ == BodyFraming::kLength && !body_done_ && buffered_.empty() &&
+         stream_.PlainSocket() >= 0;
+}
+
+Task<Result<size_t>> MessageReader::ReadBody(Pipe& pipe) {
+  for (;;) {
+    auto n = pipe.TryFill(stream_, remaining_);
+    if (!n) {
+      if (!WouldBlock(n.error())) co_return n;
+      moved_without_wait_ = 0;
+      CO_TRY(co_await stream_.WaitReadable());
+      continue;
+    }
+    if (*n == 0) co_return Fail(Code::kDataLoss, "the connection ended inside a body");
+    remaining_ -= *n;
+    body_done_ = remaining_ == 0;
+    co_await ShareLoop(*n);
+    co_return n;
+  }
+}
+
 Task<Result<size_t>> MessageReader::ReadChunked(std::span<char> buffer) {
   if (!parser_) co_return Fail(Code::kInvalidArgument, "the body is broken");
   std::string_view data = buffered_;

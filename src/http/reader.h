@@ -7,6 +7,7 @@
 #include <string>
 
 #include "http/parser.h"
+#include "http/pipe.h"
 #include "http/stream.h"
 
 namespace caisson::http {
@@ -33,6 +34,10 @@ class MessageReader {
 
   // The next bytes of the body; 0 at its end. A stream that ends too early is kDataLoss.
   Task<Result<size_t>> ReadBody(std::span<char> buffer);
+  // The same through a pipe, as much as it holds; only while CanSplice().
+  Task<Result<size_t>> ReadBody(Pipe& pipe);
+  // True if the body has a length and its next bytes are still in the kernel, as they will be sent.
+  bool CanSplice() const;
   bool BodyDone() const { return body_done_; }
   // Bytes of a body with a length that are still to come, buffered ones included.
   uint64_t remaining() const { return remaining_; }

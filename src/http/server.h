@@ -10,6 +10,7 @@
 
 #include "base/async.h"
 #include "http/message.h"
+#include "http/pipe.h"
 #include "http/stream.h"
 
 namespace caisson::http {
@@ -45,6 +46,9 @@ class Exchange {
   virtual bool HasBody() const = 0;
   // The next bytes; 0 at the end. Answers `Expect: 100-continue` on the first read.
   virtual Task<Result<size_t>> Read(std::span<char> buffer) = 0;
+  // The same into a pipe, while CanReadPipe(): for large bodies that are only passed on.
+  virtual Task<Result<size_t>> ReadPipe(Pipe&) { co_return NoPipe(); }
+  virtual bool CanReadPipe() const { return false; }
   // The whole body; kOutOfRange above `max_bytes` (a handler that returns then without an answer
   // lets the server answer 413; a broken body 400).
   Task<Result<std::string>> ReadAll(size_t max_bytes);
@@ -57,6 +61,10 @@ class Exchange {
   virtual Task<Status> StartStream(ResponseHead head, std::optional<uint64_t> content_length,
                                    std::string_view first = {}) = 0;
   virtual Task<Status> Write(std::string_view data) = 0;
+  // Writes `size` bytes of a pipe, while CanWritePipe(): a stream with content_length, a plain
+  // socket.
+  virtual Task<Status> WritePipe(Pipe&, size_t) { co_return NoPipe(); }
+  virtual bool CanWritePipe() const { return false; }
   virtual Task<Status> FinishStream(std::string_view last = {}) = 0;
   // Sends `size` bytes of an open file from `offset` inside a stream with content_length
   // (sendfile(2) on plain sockets).
@@ -75,6 +83,10 @@ class Exchange {
   unsigned status() const { return status_; }
 
  protected:
+  static tl::unexpected<Error> NoPipe() {
+    return Fail(Code::kUnimplemented, "this exchange does not work with pipes");
+  }
+
   RequestHead head_;
   std::string request_id_;
   unsigned status_ = 0;

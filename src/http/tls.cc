@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "http/dial.h"
 #include "http/socket_stream.h"
 
 namespace caisson::http {
@@ -32,8 +33,16 @@ class TlsStream final : public SocketStream {
     ssl_.reset(SSL_new(context));
     if (!ssl_ || SSL_set_fd(ssl_.get(), fd()) != 1)
       return Fail(Code::kInternal, "starting TLS: {}", OpensslReason());
-    SSL_set_accept_state(ssl_.get());
     return {};
+  }
+  void BeServer() { SSL_set_accept_state(ssl_.get()); }
+  // The server must prove that it is `host`, a name or an address.
+  void BeClient(const std::string& host) {
+    SSL_set_connect_state(ssl_.get());
+    if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_.get()), host.c_str()) == 1) return;
+    ERR_clear_error();
+    SSL_set1_host(ssl_.get(), host.c_str());
+    SSL_set_tlsext_host_name(ssl_.get(), host.c_str());
   }
 
   Task<Status> Handshake() {
@@ -167,8 +176,8 @@ int ChooseProtocol(SSL*, const unsigned char** out, unsigned char* out_size,
   return common ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-std::shared_ptr<SSL_CTX> MakeContext() {
-  std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
+std::shared_ptr<SSL_CTX> MakeContext(const SSL_METHOD* method) {
+  std::shared_ptr<SSL_CTX> context(SSL_CTX_new(method), SSL_CTX_free);
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   // An end without close_notify is an end: HTTP's own framing tells whether a message is whole.
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
@@ -187,6 +196,7 @@ Task<Result<std::unique_ptr<Stream>>> Accept(std::shared_ptr<SSL_CTX> context,
                                              std::chrono::milliseconds timeout) {
   auto stream = std::make_unique<TlsStream>(executor);
   CO_TRY(stream->OpenTls(context.get(), std::move(socket)));
+  stream->BeServer();
   CO_TRY(co_await WithDeadline(timeout, "TLS handshake", stream->Handshake()));
   co_return std::move(stream);
 }
@@ -195,7 +205,7 @@ Task<Result<std::unique_ptr<Stream>>> Accept(std::shared_ptr<SSL_CTX> context,
 
 Result<StreamFactory> TlsFromFiles(const std::string& cert_file, const std::string& key_file,
                                    std::chrono::milliseconds handshake_timeout) {
-  auto context = MakeContext();
+  auto context = MakeContext(TLS_server_method());
   ERR_clear_error();
   if (SSL_CTX_use_certificate_chain_file(context.get(), cert_file.c_str()) != 1)
     return Fail(Code::kInvalidArgument, "no usable TLS certificate in {}: {}", cert_file,
@@ -207,6 +217,38 @@ Result<StreamFactory> TlsFromFiles(const std::string& cert_file, const std::stri
       [context, handshake_timeout](asio::any_io_executor executor, UniqueFd socket) {
         return Accept(context, std::move(executor), std::move(socket), handshake_timeout);
       });
+}
+
+namespace {
+
+Task<Result<std::unique_ptr<Stream>>> DialTls(std::shared_ptr<SSL_CTX> context, HostPort where) {
+  CO_TRY_ASSIGN(UniqueFd socket, co_await Dial(where));
+  auto stream = std::make_unique<TlsStream>(co_await asio::this_coro::executor);
+  CO_TRY(stream->OpenTls(context.get(), std::move(socket)));
+  stream->BeClient(where.host);
+  CO_TRY(co_await stream->Handshake());
+  co_return std::move(stream);
+}
+
+}  // namespace
+
+Task<Result<std::unique_ptr<ClientConnection>>> ConnectTls(std::string host_port,
+                                                           std::string ca_file,
+                                                           std::chrono::milliseconds timeout,
+                                                           ClientOptions options) {
+  CO_TRY_ASSIGN(HostPort where, ParseHostPort(host_port));
+  auto context = MakeContext(TLS_client_method());
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_default_verify_paths(context.get());
+  ERR_clear_error();
+  if (!ca_file.empty() &&
+      SSL_CTX_load_verify_locations(context.get(), ca_file.c_str(), nullptr) != 1)
+    co_return Fail(Code::kInvalidArgument, "no usable authority in {}: {}", ca_file,
+                   OpensslReason());
+  CO_TRY_ASSIGN(auto stream, co_await WithDeadline<std::unique_ptr<Stream>>(
+                                 timeout, fmt::format("connecting to {}", host_port),
+                                 DialTls(std::move(context), std::move(where))));
+  co_return std::make_unique<ClientConnection>(std::move(stream), options);
 }
 
 }  // namespace caisson::http

@@ -1,9 +1,10 @@
-// TLS for the server side: certificate files, or a local authority made once.
+// TLS: for the server with certificate files or a local authority made once; for clients.
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "http/client.h"
 #include "http/server.h"
 
 namespace caisson::http {
@@ -11,6 +12,13 @@ namespace caisson::http {
 // A factory for Server from PEM files. Fails with a sentence that names the file.
 Result<StreamFactory> TlsFromFiles(const std::string& cert_file, const std::string& key_file,
                                    std::chrono::milliseconds handshake_timeout);
+
+// Connects to "host:port" and checks that the server's certificate is for that host, made by one of
+// the system's authorities ($SSL_CERT_FILE names others) or by one in `ca_file`, if not "".
+Task<Result<std::unique_ptr<ClientConnection>>> ConnectTls(std::string host_port,
+                                                           std::string ca_file,
+                                                           std::chrono::milliseconds timeout,
+                                                           ClientOptions options = {});
 
 struct LocalAuthority {
   std::string ca_file;    // what a client has to trust

@@ -110,6 +110,33 @@ TEST_F(Tls, ServesThoseWhoTrustTheAuthority) {
   EXPECT_FALSE(TlsClient(server.port(), ca_file_, "other.example").connected());
 }
 
+Task<void> FetchByTls(std::string host_port, std::string ca_file, Result<Response>& answer) {
+  auto connection = co_await ConnectTls(host_port, ca_file, 5s);
+  if (!connection) {
+    answer = tl::unexpected(connection.error());
+    co_return;
+  }
+  RequestHead head{.method = "POST", .target = "/mine"};
+  answer = co_await (*connection)->Fetch(std::move(head), std::string(100'000, 'x'), 1 << 20);
+}
+
+TEST_F(Tls, OurOwnClientChecksTheServer) {
+  TestServer server(EchoHandler, {}, Factory());
+  auto fetch = [&](std::string host, std::string ca_file) {
+    Result<Response> answer = Fail(Code::kUnknown, "not asked");
+    std::string where = fmt::format("{}:{}", host, server.port());
+    server.loop().Run(FetchByTls(where, ca_file, answer));
+    return answer;
+  };
+  for (std::string host : {"localhost", "127.0.0.1"}) {
+    auto answer = fetch(host, ca_file_);
+    ASSERT_TRUE(answer) << answer.error().message();
+    EXPECT_TRUE(answer->body.starts_with("POST /mine xxx"));
+  }
+  EXPECT_FALSE(fetch("127.0.0.1", ""));        // nobody vouches for it
+  EXPECT_FALSE(fetch("127.0.0.2", ca_file_));  // the same server under a name it has no proof for
+}
+
 Task<void> StreamAndCut(Exchange& exchange) {
   EXPECT_TRUE(co_await exchange.StartStream({}, std::nullopt, "all of it"));
   if (exchange.request().target == "/cut") co_return;

@@ -71,7 +71,7 @@ Task<void> Manager::Impl::EndLost(store::SandboxRow row, Ending ending) {
   // There may be traces left even if nothing lives.
   std::string id = row.id;
   if (!co_await engine_.Destroy(id)) background_.Spawn("destroy", DestroyLater(id));
-  (void)co_await WriteEnd(std::move(row), std::move(ending));  // logged there
+  co_await WriteEnd(std::move(row), std::move(ending));
 }
 
 Task<void> Manager::Impl::DestroyOrphan(std::string id) {

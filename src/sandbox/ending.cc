@@ -7,7 +7,7 @@
 namespace caisson::sandbox {
 namespace {
 
-constexpr int kDestroyAttempts = 8;  // with doubling pauses: about two minutes in all
+constexpr int kDestroyAttempts = 8;  // with doubling pauses: about four minutes in all
 constexpr std::chrono::milliseconds kFirstPause{1000};
 
 Ending EndingOf(engine::ExitReason reason) {
@@ -50,8 +50,7 @@ Task<Status> Manager::Impl::Finish(std::shared_ptr<Record> record, Ending ending
              {{"sandbox", id}, {"error", destroyed.error().message()}});
     background_.Spawn("destroy", DestroyLater(id));
   }
-  (void)co_await WriteEnd(record->row,
-                          std::move(ending));  // logged; the next Start() sets it right
+  co_await WriteEnd(record->row, std::move(ending));
   if (!destroyed)
     co_return Fail(Code::kInternal,
                    "the sandbox is stopped, but not all of it could be removed yet; the server "
@@ -63,7 +62,7 @@ Task<void> Manager::Impl::FinishAlone(std::shared_ptr<Record> record, Ending end
   (void)co_await Finish(std::move(record), std::move(ending));  // logged there
 }
 
-Task<Status> Manager::Impl::WriteEnd(store::SandboxRow row, Ending ending) {
+Task<void> Manager::Impl::WriteEnd(store::SandboxRow row, Ending ending) {
   row.state = "killed";
   row.reason = ending.reason;
   row.ended_at = Now();
@@ -73,7 +72,6 @@ Task<Status> Manager::Impl::WriteEnd(store::SandboxRow row, Ending ending) {
   if (!stored)
     LogError("the end of a sandbox could not be recorded",
              {{"sandbox", row.id}, {"error", stored.error().message()}});
-  co_return stored;
 }
 
 Task<void> Manager::Impl::DestroyLater(std::string id) {

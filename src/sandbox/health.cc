@@ -52,7 +52,7 @@ Task<void> Manager::Impl::Probe(std::shared_ptr<Record> record, std::string reas
   LogWarn("a sandbox's envd does not answer",
           {{"sandbox", id}, {"reason", reason}, {"probe", healthy.error().message()}});
   Status stored = co_await store_.AppendEvent(
-      MakeEvent(id, "unresponsive", fmt::format("envd does not answer: {}", reason),
+      MakeEvent(id, "unresponsive", fmt::format("The sandbox is unresponsive: {}", reason),
                 {{"reason", reason}, {"probe", healthy.error().message()}}, "error"));
   if (!stored)
     LogError("an event could not be recorded",

@@ -95,7 +95,13 @@ Task<Result<std::vector<Sample>>> Manager::Impl::Metrics(std::string key_id, std
                                                          std::optional<Time> start,
                                                          std::optional<Time> end) {
   CO_TRY_ASSIGN(auto record, FindOwned(key_id, id));
-  if (record->history.empty()) CO_TRY(co_await sampler_.Measure({id}));
+  if (record->history.empty()) {
+    if (Status measured = co_await sampler_.Measure({id}); !measured) {
+      LogError("a sandbox could not be measured",
+               {{"sandbox", id}, {"error", measured.error().message()}});
+      co_return Fail(Code::kUnavailable, "the sandbox could not be measured; try again later");
+    }
+  }
   std::vector<Sample> samples;
   for (const Sample& sample : record->history)
     if ((!start || sample.usage.at >= *start) && (!end || sample.usage.at <= *end))

@@ -24,7 +24,7 @@ class ManagerFixture : public ::testing::Test {
     config_.shutdown_grace_ms = 1000;
     WriteTemplate(dir_ / "templates", "base",
                   R"({"id":"base-id","aliases":["base","debian"],"cpuCount":3,"memoryMB":512,
-                      "user":"user","workdir":"/work","env":{"A":"template","B":"template"}})");
+                      "user":"user","workdir":"/srv/app","env":{"A":"template","B":"template"}})");
     templates_ = TemplateCatalog::Load(dir_ / "templates").value();
     OpenStore();
   }

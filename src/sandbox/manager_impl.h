@@ -79,7 +79,8 @@ class Manager::Impl {
   // Destroys a detached sandbox and writes down why.
   Task<Status> Finish(std::shared_ptr<Record> record, Ending ending);
   Task<void> FinishAlone(std::shared_ptr<Record> record, Ending ending);
-  Task<Status> WriteEnd(store::SandboxRow row, Ending ending);
+  // A failure is logged; the next Start() sets the row right.
+  Task<void> WriteEnd(store::SandboxRow row, Ending ending);
   // Tries again and again, a bounded number of times.
   Task<void> DestroyLater(std::string id);
   void OnExpired(const std::string& id);

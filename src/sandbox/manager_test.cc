@@ -46,7 +46,7 @@ TEST_F(ManagerTest, CreateTellsTheEngineAndTheStore) {
   EXPECT_EQ(boot["templateId"], "base-id");
   EXPECT_EQ(boot["accessToken"], info.access_token.c_str());
   EXPECT_EQ(boot["defaultUser"], "user");
-  EXPECT_EQ(boot["defaultWorkdir"], "/work");
+  EXPECT_EQ(boot["defaultWorkdir"], "/srv/app");
   EXPECT_EQ(boot["envVars"], boost::json::parse(R"({"A":"template","B":"request"})"));
 
   auto row = RowOf(info.id);

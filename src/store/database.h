@@ -75,7 +75,6 @@ class Database {
 
   // Rows touched by the last INSERT, UPDATE or DELETE.
   int64_t changes() const { return sqlite3_changes64(raw_.get()); }
-  int64_t last_insert_id() const { return sqlite3_last_insert_rowid(raw_.get()); }
 
  private:
   struct Closer {

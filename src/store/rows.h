@@ -14,7 +14,7 @@ std::map<std::string, std::string> MapFromJson(const std::string& json);
 Status InsertSandboxRow(Database& database, const SandboxRow& row);
 // kNotFound if there is no such row or it is one of a killed sandbox.
 Status UpdateSandboxRow(Database& database, const SandboxRow& row);
-// Reads the current row of a statement that selects kSandboxColumns.
+// Reads the current row of a statement that selects CAISSON_SANDBOX_COLUMNS.
 SandboxRow ReadSandboxRow(const Statement& statement);
 
 Status InsertEventRow(Database& database, const SandboxEvent& event);

@@ -216,7 +216,8 @@ def test_percent_encoded_path(rest: Rest):
     with rest.sandbox() as made:
         encoded = "".join(f"%{ord(c):02X}" for c in made["sandboxID"])
         assert rest.get(f"/sandboxes/{encoded}").json()["sandboxID"] == made["sandboxID"]
-        assert_error(rest.get(f"/sandboxes/{made['sandboxID']}%2Fmetrics"), 404)
+        # An encoded slash stays inside its segment: this is no way to another route.
+        assert rest.get(f"/sandboxes/{made['sandboxID']}%2Fmetrics").status in (400, 404)
 
 
 def test_concurrent_creates_get_different_machines(rest: Rest):

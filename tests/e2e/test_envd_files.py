@@ -11,6 +11,7 @@ from e2b import NotEnoughSpaceException, Sandbox, get_signature
 
 from support.envd import Envd
 from support.rest import Response, Rest, assert_error
+from support.server import find_templates
 
 OCTETS = {"Content-Type": "application/octet-stream"}
 
@@ -294,10 +295,17 @@ def test_metadata_that_is_refused(envd: Envd, workdir: str, headers: dict):
 
 
 @pytest.mark.timeout(120)
-def test_disk_limit_of_a_sandbox(make_server):
-    server = make_server(env={"CAISSON_SANDBOX_DISK_MB": "64"})
+def test_disk_limit_of_a_sandbox(make_server, tmp_path):
+    base = find_templates(tmp_path) / "base"
+    settings = json.loads((base / "template.json").read_text())
+    small = tmp_path / "small/base"
+    small.mkdir(parents=True)
+    (small / "template.json").write_text(json.dumps({**settings, "diskSizeMB": 64}))
+    (small / "rootfs").symlink_to((base / "rootfs").resolve())
+    server = make_server(env={"CAISSON_TEMPLATE_DIR": str(small.parent)})
     rest = Rest(server)
     with rest.sandbox() as made:
+        assert rest.detail(made)["diskSizeMB"] == 64
         envd = Envd(server, made)
         assert put(envd, "/home/user/small", b"s" * 1_000_000).status == 200
         assert_error(put(envd, "/home/user/big", b"b" * 90_000_000), 507)

@@ -176,14 +176,28 @@ def test_logs(rest: Rest, box: dict):
 def test_network_update(rest: Rest):
     with rest.sandbox(network={"allowPublicTraffic": False, "denyOut": ["10.0.0.0/8"]}) as made:
         path = f"/sandboxes/{made['sandboxID']}/network"
-        answer = rest.request("PUT", path, {"denyOut": ["192.0.2.0/24"]})
-        assert answer.status == 204, answer
+        answer = rest.request("PUT", path, {"denyOut": ["192.168.0.0/16"]})
+        assert answer.status == 204 and answer.body == b"", answer
         network = rest.detail(made)["network"]
-        assert network["denyOut"] == ["192.0.2.0/24"]
+        assert network["denyOut"] == ["192.168.0.0/16"]
         assert network["allowPublicTraffic"] is False  # ingress is untouched
         assert rest.request("PUT", path, {}).status == 204
         assert not rest.detail(made).get("network", {}).get("denyOut")
         assert_error(rest.request("PUT", path, {"denyOut": ["not an address"]}), 400)
+
+
+def test_internet_access_can_be_switched_off(rest: Rest):
+    with rest.sandbox() as made:
+        path = f"/sandboxes/{made['sandboxID']}/network"
+        answer = rest.request("PUT", path, {"allow_internet_access": False})
+        assert answer.status == 204, answer
+        assert rest.detail(made)["allowInternetAccess"] is False
+
+
+def test_network_that_cannot_be_kept_is_not_promised(rest: Rest):
+    """A filter the server has no means for is refused, not silently ignored."""
+    body = {"templateID": "base", "network": {"denyOut": ["8.8.8.8"]}}
+    assert_error(rest.post("/v2/sandboxes", body), 501)
 
 
 @pytest.mark.quick

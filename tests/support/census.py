@@ -43,6 +43,13 @@ def _entries(directory: str) -> list[Path]:
         return []
 
 
+def _target(link: Path) -> str:
+    try:
+        return os.readlink(link)  # entries of other servers come and go
+    except OSError:
+        return ""
+
+
 def _backing_file(device: Path) -> str:
     try:
         return (device / "loop/backing_file").read_text()
@@ -57,11 +64,11 @@ def take(server: CaissonServer) -> dict[str, list[str]]:
     for directory, names, _ in os.walk("/sys/fs/cgroup"):
         if f"/caisson-{tag}" in directory:
             cgroups += [f"{directory}/{name}" for name in names]
-    slots = [p for p in _entries("/run/caisson/slots") if os.path.islink(p)]
+    slots = _entries("/run/caisson/slots")
     census = {
         "processes": [f"{pid} {_command(pid)}" for pid in sandbox_pids(server)],
         "cgroups": cgroups,
-        "slots": [p.name for p in slots if os.readlink(p).endswith(":" + data_dir)],
+        "slots": [p.name for p in slots if _target(p).endswith(":" + data_dir)],
         "links": [p.name for p in _entries("/sys/class/net") if p.name.startswith(f"cs{tag[:4]}-")],
         "loops": [p.name for p in _entries("/sys/block") if _backing_file(p).startswith(data_dir)],
         "files": [p.name for p in _entries(data_dir + "/engine/sandboxes")],
