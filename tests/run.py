@@ -52,8 +52,8 @@ GTEST_DEADLINES = {"unit": 120, "root": 420}
 SUITES = [
     Suite("repo", "pytest", (*PYTEST, "tests/repo"), 60, quick=True),
     Suite("tools", "pytest", (*PYTEST, "tests/tools"), 240, quick=True),
-    Suite("sdk-python", "pytest", (*PYTEST, "tests/sdk/python"), 600, quick=True),
-    Suite("e2e", "pytest", (*PYTEST, "tests/e2e"), 600, quick=True),
+    Suite("sdk-python", "pytest", (*PYTEST, "-n", "3", "tests/sdk/python"), 600, quick=True),
+    Suite("e2e", "pytest", (*PYTEST, "-n", "3", "tests/e2e"), 600, quick=True),
 ]
 
 

@@ -88,6 +88,7 @@ Task<void> Api::Serve(http::Exchange& exchange, http::PathParams params, Method 
     answer = co_await (this->*handler)({exchange, std::move(params), std::move(*key_id)});
   else
     answer = tl::unexpected(std::move(key_id).error());
+  if (exchange.answered()) co_return;
   http::Response response = answer ? std::move(*answer) : ErrorAnswer(answer.error());
   AddCors(response);
   if (response.status >= 500 && response.status != 501)
@@ -113,9 +114,17 @@ Result<std::string> Api::Authenticate(const http::RequestHead& request) const {
   return *id;
 }
 
+Task<Result<std::string>> Api::ReadText(http::Exchange& exchange) const {
+  auto text = co_await exchange.ReadAll(static_cast<size_t>(config_.http_max_body_bytes));
+  // Not 504, which clients take for a failure of ours and send the request again.
+  if (!text && text.error().code() == Code::kDeadlineExceeded)
+    (void)co_await exchange.Send(
+        ErrorAnswer(408, "the body of the request did not arrive in time"));
+  co_return text;
+}
+
 Task<Result<boost::json::object>> Api::ReadBody(http::Exchange& exchange, bool optional) const {
-  CO_TRY_ASSIGN(std::string text,
-                co_await exchange.ReadAll(static_cast<size_t>(config_.http_max_body_bytes)));
+  CO_TRY_ASSIGN(std::string text, co_await ReadText(exchange));
   co_return ParseBody(text, optional);
 }
 

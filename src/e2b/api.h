@@ -49,6 +49,8 @@ class Api {
   Task<void> Serve(http::Exchange& exchange, http::PathParams params, Method handler);
   Task<void> ServePreflight(http::Exchange& exchange, std::string methods);
   Result<std::string> Authenticate(const http::RequestHead& request) const;
+  // The whole body. One that stops coming has been answered (408) when this returns its error.
+  Task<Result<std::string>> ReadText(http::Exchange& exchange) const;
   Task<Result<boost::json::object>> ReadBody(http::Exchange& exchange, bool optional) const;
   // The sandbox that the path names, if the caller owns it.
   Result<sandbox::Info> Find(const Call& call) const;

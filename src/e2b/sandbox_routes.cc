@@ -61,8 +61,7 @@ Api::Answer Api::CreateV2(Call call) { return Create(std::move(call), Version::k
 Api::Answer Api::Create(Call call, Version version) {
   const http::RequestHead& request = call.exchange.request();
   CO_TRY_ASSIGN(std::string idempotency_key, DecodeIdempotencyKey(request));
-  CO_TRY_ASSIGN(std::string text,
-                co_await call.exchange.ReadAll(static_cast<size_t>(config_.http_max_body_bytes)));
+  CO_TRY_ASSIGN(std::string text, co_await ReadText(call.exchange));
   CO_TRY_ASSIGN(json::object body, ParseBody(text, /*optional=*/false));
   CO_TRY_ASSIGN(sandbox::CreateOptions options, DecodeCreate(body, version, defaults_));
   options.key_id = call.key_id;

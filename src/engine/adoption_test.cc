@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -25,7 +26,7 @@ class AdoptionTest : public testing::Test {
     return instance.value_or(Instance{});
   }
   std::string RecordPath(const std::string& id) {
-    return engine_->config().data_dir + "/engine/sandboxes/" + id + "/state.json";
+    return engine_->config().data_dir + "/engine/sandboxes/" + id + ".json";
   }
 
   TempDir dir_;
@@ -114,8 +115,8 @@ TEST_F(AdoptionTest, ARecordThatDoesNotFitItsProcessIsNotTrusted) {
   edit(pid.id, "\"start_time\":", "\"start_time\":9");
   edit(boot.id, "\"boot_id\":\"", "\"boot_id\":\"x");
   edit(damaged.id, "{", "");
-  ASSERT_TRUE(
-      RemoveTree(engine_->config().data_dir + "/engine/sandboxes/" + unready.id + "/ready"));
+  std::filesystem::path ready = RecordPath(unready.id);
+  std::filesystem::rename(ready, ready.replace_extension(".building"));
   Start();
   EXPECT_THAT(engine_->List(), UnorderedElementsAre(good.id));
   Census census = Take(*engine_);

@@ -45,7 +45,7 @@ Creation::~Creation() {
   // SECURITY: something inside still lives, so its uid range must not be given to another sandbox.
   LogError("a sandbox that failed to start cannot be removed completely", {{"sandbox", spec_.id}});
   cgroup_.Keep();
-  record_dir_.Keep();
+  record_file_.Keep();
   slot_.Keep();
 }
 
@@ -67,7 +67,7 @@ Result<Sandbox> Creation::Run() {
                              {"ms", std::chrono::duration<double, std::milli>(took).count()},
                              {"steps", host_.steps().Summary()}});
   slot_.Keep();
-  record_dir_.Keep();
+  record_file_.Keep();
   cgroup_.Keep();
   disk_.Keep();
   return Sandbox{{spec_.id, record_.pid, record_.created_at},
@@ -96,7 +96,7 @@ Status Creation::TakeSlot() {
 }
 
 Status Creation::MakeRecord() {
-  TRY_ASSIGN(record_dir_, RecordDir::Create(spec_.id));
+  TRY_ASSIGN(record_file_, RecordFile::Create(spec_.id));
   record_ = {.id = spec_.id,
              .boot_id = host_.boot_id(),
              .slot = slot_.number(),
@@ -163,7 +163,7 @@ Status Creation::Identify() {
   // Inside, nobody has the right to; if we have not either, it is no reason to give up.
   setpriority(PRIO_PROCESS, static_cast<id_t>(record_.pid), kEnvdNice);
   TRY_ASSIGN(record_.start_time, ReadStartTime(record_.pid));
-  return record_dir_.Write(record_);
+  return record_file_.Write(record_);
 }
 
 Status Creation::MakeRoot() {
@@ -196,7 +196,7 @@ Status Creation::Boot() {
   TRY(SendBootData());
   TRY(AwaitReady());
   if (spec_.network == Network::kInternet && host_.link()) TRY(host_.link()->Settle(slot_));
-  return record_dir_.MarkReady();
+  return record_file_.MarkReady();
 }
 
 Status Creation::Wait(short events) {

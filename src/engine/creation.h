@@ -56,7 +56,7 @@ class Creation {
   int abort_;
 
   Slot slot_;
-  RecordDir record_dir_;
+  RecordFile record_file_;
   Record record_;
   Cgroup cgroup_;
   Disk disk_;

@@ -85,7 +85,7 @@ Result<std::unique_ptr<Driver>> NamespaceDriver::ForLauncher() const {
 
 std::vector<Sandbox> NamespaceDriver::Recover() {
   std::set<std::string> ids;
-  if (auto records = RecordDir::List()) ids.insert(records->begin(), records->end());
+  if (auto records = RecordFile::List()) ids.insert(records->begin(), records->end());
   if (auto cgroups = host_->cgroups().List()) ids.insert(cgroups->begin(), cgroups->end());
   if (auto slots = host_->slots().List())
     for (const auto& slot : *slots) ids.insert(slot.sandbox_id);
@@ -114,10 +114,10 @@ void NamespaceDriver::CleanUp() {
 }
 
 Result<Sandbox> NamespaceDriver::Adopt(const std::string& id) {
-  RecordDir dir = RecordDir::Leftover(id);
-  auto record = dir.Read();
-  bool ready = dir.ready();
-  dir.Keep();
+  RecordFile file = RecordFile::Leftover(id);
+  auto record = file.Read();
+  bool ready = file.ready();
+  file.Keep();
   if (!record) return tl::unexpected(std::move(record).error());
   if (!ready) return Fail(Code::kFailedPrecondition, "it was never ready");
   if (record->boot_id != host_->boot_id())
@@ -158,10 +158,10 @@ Status NamespaceDriver::Destroy(const std::string& id, Deadline deadline) {
   cgroup.Keep();
   TRY(std::move(removed));
   TRY(shelf_.RemoveImage(id));
-  RecordDir dir = RecordDir::Leftover(id);
-  auto record = dir.Read();
-  Status cleared = dir.Remove();
-  dir.Keep();
+  RecordFile file = RecordFile::Leftover(id);
+  auto record = file.Read();
+  Status cleared = file.Remove();
+  file.Keep();
   TRY(std::move(cleared));
   if (record) {
     if (auto slot = host_->slots().Adopt(record->slot, id)) slot->Release();

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <boost/json.hpp>
@@ -14,13 +13,8 @@ namespace caisson::engine {
 namespace json = boost::json;
 namespace {
 
-Status WriteWhole(const std::string& path, std::string_view data) {
-  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd) return FailErrno("creating {}", path);
-  ssize_t n = write(fd.get(), data.data(), data.size());
-  if (n < 0 || static_cast<size_t>(n) != data.size()) return FailErrno("writing {}", path);
-  return {};
-}
+constexpr const char* kBuilding = ".building";
+constexpr const char* kReady = ".json";
 
 json::object ToJson(const Record& record) {
   return {{"id", record.id},
@@ -57,68 +51,87 @@ Record FromJson(const json::object& o) {
 
 }  // namespace
 
-RecordDir& RecordDir::operator=(RecordDir&& other) noexcept {
-  if (this != &other) {
-    (void)Remove();
-    id_ = std::exchange(other.id_, {});
-  }
+RecordFile::RecordFile(RecordFile&& other) noexcept
+    : id_(std::exchange(other.id_, {})), fd_(std::move(other.fd_)) {}
+
+RecordFile& RecordFile::operator=(RecordFile&& other) noexcept {
+  std::swap(id_, other.id_);
+  std::swap(fd_, other.fd_);
   return *this;
 }
 
-RecordDir::~RecordDir() { (void)Remove(); }
+RecordFile::~RecordFile() { (void)Remove(); }
 
-Result<RecordDir> RecordDir::Create(const std::string& id) {
-  RecordDir dir(id);
-  if (mkdir(dir.path("").c_str(), 0700) == 0) return dir;
-  int error = errno;
-  dir.Keep();  // not ours to remove
+std::string RecordFile::Path(const char* suffix) const {
+  return fmt::format("{}/{}{}", kSandboxesDir, id_, suffix);
+}
+
+Result<RecordFile> RecordFile::Create(const std::string& id) {
+  RecordFile file(id);
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+  bool exists = file.ready();
+  if (!exists) file.fd_.Reset(open(file.Path(kBuilding).c_str(), kFlags, 0600));
+  if (file.fd_) return file;
+  int error = exists ? EEXIST : errno;
+  file.Keep();  // not ours to remove
   if (error == EEXIST)
     return Fail(Code::kAlreadyExists, "a sandbox with the id '{}' exists already", id);
   errno = error;
-  return FailErrno("creating the directory of sandbox {}", id);
+  return FailErrno("creating the record of sandbox {}", id);
 }
 
-RecordDir RecordDir::Leftover(const std::string& id) { return RecordDir(id); }
+RecordFile RecordFile::Leftover(const std::string& id) { return RecordFile(id); }
 
-Result<std::vector<std::string>> RecordDir::List() {
+Result<std::vector<std::string>> RecordFile::List() {
   std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(kSandboxesDir), closedir);
-  if (!dir) return FailErrno("reading the directory of sandboxes");
+  if (!dir) return FailErrno("reading the records of sandboxes");
   std::vector<std::string> ids;
-  while (dirent* entry = readdir(dir.get()))
-    if (entry->d_name[0] != '.') ids.emplace_back(entry->d_name);
+  while (dirent* entry = readdir(dir.get())) {
+    std::string_view name = entry->d_name;
+    size_t dot = name.rfind('.');
+    if (name.ends_with(kBuilding) || name.ends_with(kReady)) ids.emplace_back(name.substr(0, dot));
+  }
   return ids;
 }
 
-std::string RecordDir::path(const char* name) const {
-  return fmt::format("{}/{}/{}", kSandboxesDir, id_, name);
-}
-
-Status RecordDir::Write(const Record& record) const {
-  std::string final = path("state.json"), temporary = path("state.json.tmp");
-  TRY(WriteWhole(temporary, json::serialize(ToJson(record))));
-  if (rename(temporary.c_str(), final.c_str())) return FailErrno("replacing {}", final);
+Status RecordFile::Write(const Record& record) const {
+  std::string text = json::serialize(ToJson(record));
+  ssize_t n = write(fd_.get(), text.data(), text.size());
+  if (n < 0 || static_cast<size_t>(n) != text.size())
+    return FailErrno("writing the record of sandbox {}", id_);
   return {};
 }
 
-Result<Record> RecordDir::Read() const {
-  TRY_ASSIGN(std::string text, ReadFile(path("state.json"), 64 << 10));
+Status RecordFile::MarkReady() const {
+  if (rename(Path(kBuilding).c_str(), Path(kReady).c_str()))
+    return FailErrno("naming the record of sandbox {}", id_);
+  return {};
+}
+
+bool RecordFile::ready() const { return access(Path(kReady).c_str(), F_OK) == 0; }
+
+Result<Record> RecordFile::Read() const {
+  TRY_ASSIGN(std::string text, ReadFile(Path(ready() ? kReady : kBuilding), 64 << 10));
   try {
     Record record = FromJson(json::parse(text).as_object());
     if (record.id == id_) return record;
   } catch (const std::exception&) {
   }
-  return Fail(Code::kDataLoss, "{} is damaged", path("state.json"));
+  return Fail(Code::kDataLoss, "the record of sandbox {} is damaged", id_);
 }
 
-Status RecordDir::MarkReady() const { return WriteWhole(path("ready"), ""); }
-
-bool RecordDir::ready() const { return access(path("ready").c_str(), F_OK) == 0; }
-
-Status RecordDir::Remove() {
+Status RecordFile::Remove() {
   if (id_.empty()) return {};
-  TRY(RemoveTree(fmt::format("{}/{}", kSandboxesDir, id_)));
-  id_.clear();
+  for (const char* suffix : {kBuilding, kReady})
+    if (unlink(Path(suffix).c_str()) && errno != ENOENT)
+      return FailErrno("removing the record of sandbox {}", id_);
+  Keep();
   return {};
+}
+
+void RecordFile::Keep() {
+  id_.clear();
+  fd_.Reset();
 }
 
 Result<std::string> ReadBootId() {

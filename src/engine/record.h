@@ -1,5 +1,5 @@
 // What is written down about a sandbox so that a later engine process can find it again, or remove
-// what is left of it: sandboxes/<id>/ with state.json and, once envd answered, `ready`.
+// what is left of it: sandboxes/<id>.building, which becomes <id>.json once envd has answered.
 //
 // All paths are relative: the engine's processes have <data_dir>/engine as current directory.
 // SECURITY: that way nobody who may rename things above it can redirect what root writes.
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "engine/engine.h"
 
 namespace caisson::engine {
@@ -28,35 +29,36 @@ struct Record {
   Time created_at;
 };
 
-// sandboxes/<id>; owns it: unless Keep() was called, the destructor removes it and all in it.
-class RecordDir {
+// The file of one sandbox. Owns it: unless Keep() was called, the destructor removes it.
+class RecordFile {
  public:
-  RecordDir() = default;
-  RecordDir(RecordDir&& other) noexcept : id_(std::exchange(other.id_, {})) {}
-  RecordDir& operator=(RecordDir&& other) noexcept;
-  ~RecordDir();
+  RecordFile() = default;
+  RecordFile(RecordFile&& other) noexcept;
+  RecordFile& operator=(RecordFile&& other) noexcept;
+  ~RecordFile();
 
-  // kAlreadyExists if it is there: ids are never used twice.
-  static Result<RecordDir> Create(const std::string& id);
+  // kAlreadyExists if there is one: ids are never used twice.
+  static Result<RecordFile> Create(const std::string& id);
   // One made by an earlier process, or nothing at all: to remove it.
-  static RecordDir Leftover(const std::string& id);
-  // Every id that has a directory.
+  static RecordFile Leftover(const std::string& id);
+  // Every id that has one.
   static Result<std::vector<std::string>> List();
 
-  // Replaces the file in one step. Not forced to the disk: after a power failure no sandbox lives.
+  // After Create(), once. Not forced to the disk: after a power failure no sandbox lives.
   Status Write(const Record& record) const;
-  Result<Record> Read() const;
   Status MarkReady() const;
+  Result<Record> Read() const;
   bool ready() const;
 
   Status Remove();
-  void Keep() { id_.clear(); }
+  void Keep();
 
  private:
-  explicit RecordDir(std::string id) : id_(std::move(id)) {}
-  std::string path(const char* name) const;
+  explicit RecordFile(std::string id) : id_(std::move(id)) {}
+  std::string Path(const char* suffix) const;
 
   std::string id_;  // "" = holds nothing
+  UniqueFd fd_;     // after Create()
 };
 
 // The host's boot id.

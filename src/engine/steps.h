@@ -15,11 +15,11 @@ namespace caisson::engine {
 // the launcher; kEnter and kIdentity to kVeth run at the same time.
 enum class Step {
   kSlot,       // a number: uid range, addresses
-  kRecord,     // sandboxes/<id>/
+  kRecord,     // sandboxes/<id>.building
   kCgroup,     // cgroups with their limits
   kDisk,       // image, loop device
   kClone,      // the process in its namespaces
-  kIdentity,   // uid and gid maps, state.json
+  kIdentity,   // uid and gid maps, contents of the record
   kRoot,       // file system of the disk, overlay of template and disk
   kVeth,       // network interface
   kRelease,    // mounts and boot data handed over

@@ -106,6 +106,7 @@ TEST_F(SecuredTest, InitNeedsTheTokenAndChangesSettings) {
   EXPECT_EQ(Http("GET", "/envs", token).status, 401u);
   EXPECT_EQ(Bash("pwd", {{"X-Access-Token", "token-two"}}).out, "/usr\n");
   EXPECT_EQ(init({{"nonsense", json::array()}}, {{"X-Access-Token", "token-two"}}), 204u);
+  settings.access_token = "token-two";
 }
 
 TEST_F(DaemonTest, EnvsAreThoseOfTheSandbox) {

@@ -19,6 +19,12 @@ bool IsLegacyClient(const http::RequestHead& head) {
 
 namespace {
 
+// Tells an old client why its entries are short.
+http::Headers LegacyHeaders(const http::RequestHead& head) {
+  if (!IsLegacyClient(head)) return {};
+  return {{"X-E2B-Legacy-SDK", "true"}};
+}
+
 Result<json::object> EntryAnswer(const http::RequestHead& head, const std::string& path) {
   TRY_ASSIGN(Entry entry, ReadEntry(path, *Accounts::Current()));
   json::object out;
@@ -37,7 +43,7 @@ void FilesystemService::Register(http::Router& router) {
     http::UnaryMethod method =
         std::bind(member, this, std::placeholders::_1, std::placeholders::_2);
     router.Add("POST", path(name), [method, limit](http::Exchange& exchange, http::PathParams) {
-      return http::ServeUnary(exchange, method, limit);
+      return http::ServeUnary(exchange, method, limit, LegacyHeaders(exchange.request()));
     });
   };
   unary("Stat", &FilesystemService::Stat);
@@ -51,7 +57,7 @@ void FilesystemService::Register(http::Router& router) {
   http::StreamMethod watch =
       std::bind(&FilesystemService::WatchDir, this, std::placeholders::_1, std::placeholders::_2);
   router.Add("POST", path("WatchDir"), [watch, limit](http::Exchange& exchange, http::PathParams) {
-    return http::ServeStream(exchange, watch, limit);
+    return http::ServeStream(exchange, watch, limit, LegacyHeaders(exchange.request()));
   });
 }
 

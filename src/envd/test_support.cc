@@ -9,6 +9,7 @@
 
 #include "base/encoding.h"
 #include "base/id.h"
+#include "envd/auth.h"
 #include "http/connect_rpc.h"
 
 namespace caisson::envd {
@@ -67,8 +68,19 @@ Fixture::Fixture() {
   settings.port = 0;
 }
 
+void Fixture::KillProcesses() {
+  http::Headers token{{std::string(kTokenHeader), settings.access_token}};
+  json::value list = Unary("process.Process/List", {}, token).Json();
+  const json::value* processes = list.as_object().if_contains("processes");
+  if (processes == nullptr) return;
+  for (const json::value& process : processes->as_array())
+    Unary("process.Process/SendSignal", {{"process", {{"pid", process.at("pid")}}}, {"signal", 9}},
+          token);
+}
+
 Fixture::~Fixture() {
   if (daemon) {
+    KillProcesses();
     auto done = std::make_shared<bool>(false);
     asio::co_spawn(loop, daemon->Stop(), [done](std::exception_ptr) { *done = true; });
     RunUntil(*done);

@@ -78,6 +78,8 @@ class Fixture : public testing::Test {
   // Starts the daemon; SetUp() does it unless a test is derived from Unbooted.
   void Boot();
   void SetUp() override { Boot(); }
+  // What a test left running ends with it.
+  void KillProcesses();
 
  public:
   asio::io_context loop{1};

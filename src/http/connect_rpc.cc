@@ -153,7 +153,8 @@ std::optional<std::chrono::milliseconds> ConnectTimeout(const RequestHead& reque
   return std::chrono::milliseconds(*ms);
 }
 
-Task<void> ServeUnary(Exchange& exchange, const UnaryMethod& method, size_t max_request_bytes) {
+Task<void> ServeUnary(Exchange& exchange, const UnaryMethod& method, size_t max_request_bytes,
+                      Headers more) {
   if (auto refusal = CheckProtocol(exchange.request(), kUnaryType)) {
     (void)co_await exchange.Send(std::move(*refusal));
     co_return;
@@ -161,7 +162,9 @@ Task<void> ServeUnary(Exchange& exchange, const UnaryMethod& method, size_t max_
   auto result = co_await CallUnary(exchange, method, max_request_bytes);
   // A failed write means that the client is gone; nobody is left to tell.
   if (result) {
-    (void)co_await exchange.Send(Response::Json(200, *result));
+    Response response = Response::Json(200, *result);
+    for (const auto& [name, value] : more) response.headers.Add(name, value);
+    (void)co_await exchange.Send(std::move(response));
   } else {
     const Error& error = result.error();
     (void)co_await exchange.Send(Response::Json(StatusOf(error.code()), ErrorJson(error)));
@@ -181,17 +184,18 @@ Task<Status> MessageStream::SendRaw(std::string_view json) {
 
 Task<Status> MessageStream::Start(std::string_view first) {
   started_ = true;
-  ResponseHead head;
-  head.headers.Add("Content-Type", kStreamType);
+  ResponseHead head{.headers = more_};
+  head.headers.Set("Content-Type", kStreamType);
   return exchange_.StartStream(std::move(head), std::nullopt, first);
 }
 
-Task<void> ServeStream(Exchange& exchange, const StreamMethod& method, size_t max_request_bytes) {
+Task<void> ServeStream(Exchange& exchange, const StreamMethod& method, size_t max_request_bytes,
+                       Headers more) {
   if (auto refusal = CheckProtocol(exchange.request(), kStreamType)) {
     (void)co_await exchange.Send(std::move(*refusal));
     co_return;
   }
-  MessageStream stream(exchange);
+  MessageStream stream(exchange, std::move(more));
   Status result = co_await CallStream(stream, method, max_request_bytes);
   boost::json::object end;
   if (!result) end["error"] = ErrorJson(result.error());
