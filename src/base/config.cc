@@ -65,6 +65,7 @@ const std::array kFields = {
     FIELD(uid_base),
     FIELD(max_slots),
     FIELD(nesting),
+    FIELD(overlay_by_path),
     FIELD(engine_fail_at),
 };
 #undef FIELD

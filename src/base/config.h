@@ -60,15 +60,16 @@ struct Config {
   int64_t sandbox_pids = 4096;
 
   // ---- engine ---------------------------------------------------------------------
-  int64_t launchers = 0;         // processes that build sandboxes; 0 = one per CPU, at most 8
+  int64_t launchers = 0;          // processes that build sandboxes; 0 = one per CPU, at most 8
   int64_t launcher_queue = 1000;  // sandboxes waiting to be built; more are refused
-  std::string network = "auto";  // "auto" = veth + nftables where possible, "none"
+  std::string network = "auto";   // "auto" = veth + nftables where possible, "none"
   std::string network_cidr = "198.18.0.0/15";
   int64_t network_max_connections = 4096;  // open at once from one sandbox
   std::string dns;                // resolver for sandboxes; default: the host's first nameserver
   int64_t uid_base = 0x10000000;  // first host uid; each sandbox takes the next 65536
   int64_t max_slots = 16'000;     // uid ranges and addresses to take from
   bool nesting = false;           // user namespaces and mounts inside sandboxes (weaker)
+  bool overlay_by_path = false;   // for tests: mount roots the way kernels before 6.13 need it
   std::string engine_fail_at;     // for tests: the name of a creation step that shall fail
 };
 

@@ -115,8 +115,8 @@ TEST_F(AdoptionTest, ARecordThatDoesNotFitItsProcessIsNotTrusted) {
   edit(pid.id, "\"start_time\":", "\"start_time\":9");
   edit(boot.id, "\"boot_id\":\"", "\"boot_id\":\"x");
   edit(damaged.id, "{", "");
-  std::filesystem::path ready = RecordPath(unready.id);
-  std::filesystem::rename(ready, ready.replace_extension(".building"));
+  std::filesystem::path ready = RecordPath(unready.id), building = ready;
+  std::filesystem::rename(ready, building.replace_extension(".building"));
   Start();
   EXPECT_THAT(engine_->List(), UnorderedElementsAre(good.id));
   Census census = Take(*engine_);

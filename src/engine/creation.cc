@@ -171,7 +171,8 @@ Status Creation::MakeRoot() {
   // Only now: while the process was made, the kernel could read the disk's beginning.
   TRY(disk_.Mount());
   TRY_ASSIGN(disk_root_, disk_.OpenRoot());
-  TRY_ASSIGN(root_, MountRoot(lower, disk_.mount(), user_namespace_.get(), slot_.uid_base()));
+  TRY_ASSIGN(root_, MountRoot(lower, disk_.mount(), user_namespace_.get(), slot_.uid_base(),
+                              host_.config().overlay_by_path));
   disk_.CloseMount();  // the overlay holds it now
   user_namespace_.Reset();
   return {};

@@ -106,14 +106,14 @@ void CheckKernel(Findings& out) {
   uname(&name);
   int major = 0, minor = 0;
   sscanf(name.release, "%d.%d", &major, &minor);
-  // Overlay layers given as descriptors; cgroup.kill and idmapped overlay layers are older.
-  if (major > 6 || (major == 6 && minor >= 13))
+  // Idmapped overlay layers; cgroup.kill is older.
+  if (major > 5 || (major == 5 && minor >= 19))
     Ok(out, "kernel", fmt::format("Linux {}", name.release));
   else
     Problem(
         out, "kernel",
-        fmt::format("Linux {} is too old: the root of a sandbox needs 6.13 or later", name.release),
-        "install a newer kernel, on Debian from backports");
+        fmt::format("Linux {} is too old: the root of a sandbox needs 5.19 or later", name.release),
+        "install a newer kernel; Debian 12 has 6.1");
 }
 
 void CheckIsolation(Findings& out, const Config& config) {

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "engine/cgroup.h"
 #include "engine/disk.h"
+#include "engine/mount.h"
 #include "engine/root.h"
 #include "engine/seccomp.h"
 #include "engine/slot.h"
@@ -129,6 +130,7 @@ Status TryDisk(const TrialFolder& folder) {
 
 Status TryRoot(const Config& config, const TrialFolder& folder) {
   return TryInChild([&]() -> Status {
+    TRY(TakeMountNamespace());
     BlankImages images;
     TRY_ASSIGN(Disk disk, MakeDisk(images, folder));
     if (mkdir("template", 0755) != 0 && errno != EEXIST) return FailErrno("cannot make a folder");
@@ -138,7 +140,7 @@ Status TryRoot(const Config& config, const TrialFolder& folder) {
     UniqueFd user_namespace(
         open(fmt::format("/proc/{}/ns/user", child.pid()).c_str(), O_RDONLY | O_CLOEXEC));
     TRY(MountRoot(lower.get(), disk.mount(), user_namespace.get(),
-                  static_cast<uid_t>(config.uid_base)));
+                  static_cast<uid_t>(config.uid_base), config.overlay_by_path));
     return {};
   });
 }

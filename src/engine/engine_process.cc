@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "engine/client.h"
 #include "engine/event_loop.h"
 #include "engine/host.h"
+#include "engine/mount.h"
 #include "engine/namespace_driver.h"
 #include "engine/pidfd.h"
 #include "engine/process.h"
@@ -29,14 +29,6 @@ namespace {
 constexpr std::chrono::minutes kStartTimeout{5};
 // An earlier engine's launchers may still be ending what they had begun.
 constexpr std::chrono::seconds kLockTimeout{40};
-
-// Nothing that is mounted from here on is ever seen in the host's tree, or the other way round.
-Status LeaveMountNamespace() {
-  if (unshare(CLONE_NEWNS)) return FailErrno("taking a mount namespace");
-  if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr))
-    return FailErrno("separating mounts from the host's");
-  return {};
-}
 
 // One engine per data directory. Launchers inherit the descriptor, so the lock is free only when
 // the last of them has ended too.
@@ -61,7 +53,7 @@ struct Engine {
 };
 
 Result<Engine> Prepare(const Config& config, int server) {
-  TRY(LeaveMountNamespace());
+  TRY(TakeMountNamespace());
   TRY(KeepOnly(EngineCapabilities()));
   TRY(EnterEngineDirectory(config));
   Engine engine;

@@ -1,6 +1,7 @@
 #include "engine/mount.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -47,6 +48,13 @@ Result<UniqueFd> FileSystem::Mount(unsigned attributes) {
   UniqueFd mount(fsmount(fd_.get(), FSMOUNT_CLOEXEC, attributes));
   if (!mount) return Failed("mounting it");
   return mount;
+}
+
+Status TakeMountNamespace() {
+  if (unshare(CLONE_NEWNS)) return FailErrno("taking a mount namespace");
+  if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr))
+    return FailErrno("making the mount namespace private");
+  return {};
 }
 
 Result<UniqueFd> CloneMount(int dir, const char* path) {

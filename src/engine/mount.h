@@ -28,6 +28,9 @@ class FileSystem {
   const char* type_;
 };
 
+// From now on nothing this process mounts is seen by others.
+Status TakeMountNamespace();
+
 // A detached copy of the mount at `path` below `dir` (open_tree(2)): a bind mount to be placed
 // later. An empty path copies the mount of `dir` itself.
 Result<UniqueFd> CloneMount(int dir, const char* path);

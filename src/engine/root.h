@@ -12,6 +12,10 @@ namespace caisson::engine {
 // upper/ and work/ (its owners get mapped for good); `user_namespace`: the sandbox's, whose root is
 // host uid `uid_base`. On disk everything keeps its plain owners (0 is root), in every template and
 // every sandbox alike.
-Result<UniqueFd> MountRoot(int template_root, int disk, int user_namespace, uid_t uid_base);
+//
+// Kernels before 6.13 know layers by path only: then, or if `by_path` asks for it, the layers are
+// attached for a moment in the current directory. The caller's mount namespace must be private.
+Result<UniqueFd> MountRoot(int template_root, int disk, int user_namespace, uid_t uid_base,
+                           bool by_path);
 
 }  // namespace caisson::engine

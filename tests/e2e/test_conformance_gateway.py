@@ -92,7 +92,8 @@ def test_private_traffic_says_whether_the_token_is_missing_or_wrong(rest: Rest):
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("port", "sandbox_id"), [(CLOSED, ""), (80, UNKNOWN), (49983, UNKNOWN), (49983, ""), (70000, "")]
+    ("port", "sandbox_id"),
+    [(CLOSED, ""), (80, UNKNOWN), (49983, UNKNOWN), (49983, ""), (70000, "")],
 )
 def test_a_preflight_never_hides_the_answer(rest: Rest, box: dict, port: int, sandbox_id: str):
     """A browser shows a script nothing of an answer whose preflight failed."""
