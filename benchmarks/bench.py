@@ -154,8 +154,7 @@ def main():
     if unknown:
         sys.exit(f"no such table: {', '.join(unknown)}; there are: {', '.join(TABLES)}")
     print(f"# caisson benchmarks, {os.cpu_count()} CPUs, Linux {os.uname().release}")
-    settings = {"CAISSON_MAX_SANDBOXES": "2000", "CAISSON_MAX_SLOTS": "4000",
-                "CAISSON_NETWORK_CIDR": "198.18.0.0/15", "CAISSON_UID_BASE": str(0x40000000)}
+    settings = {"CAISSON_MAX_SANDBOXES": "2000", "CAISSON_MAX_SLOTS": "16000"}
     with CaissonServer(env=settings) as server:
         for name in wanted:
             TABLES[name](server)

@@ -45,6 +45,35 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
   }
 }
 
+std::string ToUtf8(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size());
+  for (size_t i = 0; i < bytes.size();) {
+    auto byte = [&](size_t at) { return static_cast<uint8_t>(bytes[at]); };
+    uint8_t lead = byte(i);
+    size_t length = lead < 0x80                   ? 1
+                    : lead >= 0xC2 && lead < 0xE0 ? 2
+                    : (lead & 0xF0) == 0xE0       ? 3
+                    : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                  : 0;
+    bool valid = length > 0 && i + length <= bytes.size();
+    for (size_t k = 1; valid && k < length; ++k) valid = (byte(i + k) & 0xC0) == 0x80;
+    // Overlong forms, surrogates and values above U+10FFFF show in the second byte.
+    if (valid && lead == 0xE0) valid = byte(i + 1) >= 0xA0;
+    if (valid && lead == 0xED) valid = byte(i + 1) < 0xA0;
+    if (valid && lead == 0xF0) valid = byte(i + 1) >= 0x90;
+    if (valid && lead == 0xF4) valid = byte(i + 1) < 0x90;
+    if (valid) {
+      out.append(bytes.substr(i, length));
+      i += length;
+    } else {
+      out += "\xEF\xBF\xBD";
+      ++i;
+    }
+  }
+  return out;
+}
+
 std::optional<int64_t> ParseDurationMs(std::string_view text) {
   if (text.ends_with("ms")) return Scaled(text.substr(0, text.size() - 2), 1);
   if (text.empty()) return std::nullopt;

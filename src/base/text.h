@@ -16,6 +16,9 @@ std::string_view Trim(std::string_view text);
 // Splits at every `separator`; empty parts are kept.
 std::vector<std::string_view> Split(std::string_view text, char separator);
 
+// Replaces what is not UTF-8 by U+FFFD: file names and URLs are bytes, JSON strings are not.
+std::string ToUtf8(std::string_view bytes);
+
 // The whole text as a decimal integer, or nothing.
 template <class Int>
 std::optional<Int> ParseInt(std::string_view text) {

@@ -32,5 +32,13 @@ TEST(Text, DurationsAndSizes) {
   EXPECT_FALSE(ParseSize("9999999999G"));
 }
 
+TEST(Text, BytesThatAreNotUtf8AreRepaired) {
+  EXPECT_EQ(ToUtf8("plain ä €  😀"), "plain ä €  😀");
+  EXPECT_EQ(ToUtf8("a\xff"), "a\xEF\xBF\xBD");
+  EXPECT_EQ(ToUtf8("\xc3"), "\xEF\xBF\xBD");
+  EXPECT_EQ(ToUtf8("\xed\xa0\x80").size(), 9u);  // a surrogate
+  EXPECT_EQ(ToUtf8("\xc0\x80").size(), 6u);      // an overlong NUL
+}
+
 }  // namespace
 }  // namespace caisson

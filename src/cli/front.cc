@@ -1,6 +1,7 @@
 #include "cli/front.h"
 
 #include "base/log.h"
+#include "base/text.h"
 
 namespace caisson::cli {
 namespace {
@@ -11,16 +12,16 @@ bool IsProbe(std::string_view route) { return route == "/health" || route == "/m
 http::Response NoSuchRoute(const http::RequestHead& request) {
   return http::Response::Json(
       404, boost::json::object{{"code", 404},
-                               {"message", fmt::format("There is no {} {} on this server",
-                                                       request.method, request.Path())}});
+                               {"message", ToUtf8(fmt::format("There is no {} {} on this server",
+                                                              request.method, request.Path()))}});
 }
 
 http::Response WrongMethod(const http::RequestHead& request,
                            const std::vector<std::string>& allowed) {
   http::Response response = http::Response::Json(
       405, boost::json::object{{"code", 405},
-                               {"message", fmt::format("{} cannot be used on {}", request.method,
-                                                       request.Path())}});
+                               {"message", ToUtf8(fmt::format("{} cannot be used on {}",
+                                                              request.method, request.Path()))}});
   response.headers.Set("Allow", fmt::format("{}", fmt::join(allowed, ", ")));
   return response;
 }

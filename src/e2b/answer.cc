@@ -2,6 +2,8 @@
 
 #include <boost/json.hpp>
 
+#include "base/text.h"
+
 namespace caisson::e2b {
 namespace {
 
@@ -49,7 +51,8 @@ unsigned StatusOf(Code code) {
 }
 
 http::Response ErrorAnswer(unsigned status, std::string_view message, std::string_view error_code) {
-  boost::json::object body{{"code", status}, {"message", message}};
+  // Messages quote what the client sent, which may be any bytes.
+  boost::json::object body{{"code", status}, {"message", ToUtf8(message)}};
   if (!error_code.empty()) body["error_code"] = error_code;
   http::Response response = http::Response::Json(status, body);
   if (status == 429) response.headers.Set("Retry-After", kRetryAfter);

@@ -120,6 +120,8 @@ Task<Result<std::string>> Api::ReadText(http::Exchange& exchange) const {
   if (!text && text.error().code() == Code::kDeadlineExceeded)
     (void)co_await exchange.Send(
         ErrorAnswer(408, "the body of the request did not arrive in time"));
+  if (!text && text.error().code() == Code::kDataLoss)
+    co_return Fail(Code::kInvalidArgument, "the body of the request ended early");
   co_return text;
 }
 

@@ -12,7 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "engine/capabilities.h"
 #include "engine/mount.h"
 
@@ -26,15 +25,11 @@ constexpr rlim_t kMaxOpenFiles = 524'288;
 constexpr rlim_t kDefaultOpenFiles = 65'536;
 constexpr unsigned long kKernelFs = MS_NOSUID | MS_NODEV | MS_NOEXEC;
 
-struct Handover {
-  UniqueFd root, envd, meminfo, empty;
-};
-
-Result<Handover> ReceiveMounts(int boot) {
-  TRY_ASSIGN(FdMessage message, ReceiveMessage(boot, 1));
-  auto& fds = message.fds;
-  if (fds.size() != 4) return Fail(Code::kInternal, "the launcher sent no mounts");
-  return Handover{std::move(fds[0]), std::move(fds[1]), std::move(fds[2]), std::move(fds[3])};
+// Waits for the launcher to say `word`; the descriptor that comes with it, if any.
+Result<UniqueFd> Await(int boot, std::string_view word) {
+  TRY_ASSIGN(FdMessage message, ReceiveMessage(boot, word.size()));
+  if (message.data != word) return Fail(Code::kInternal, "the launcher said something else");
+  return message.fds.empty() ? UniqueFd() : std::move(message.fds[0]);
 }
 
 Status Enter(const ChildPlan& plan) {
@@ -54,21 +49,42 @@ Status Bind(const char* from, const char* onto) {
   return {};
 }
 
-Status BindReadOnly(const char* path) {
+Result<UniqueFd> ReadOnlyCopy(const char* path) {
   TRY_ASSIGN(UniqueFd copy, CloneMount(AT_FDCWD, path));
   TRY(MakeReadOnly(copy.get()));
-  return Attach(copy.get(), path);
+  return copy;
 }
 
-Status HideKernelPaths(const KernelPaths& paths, int empty) {
-  for (const std::string& path : paths.read_only) TRY(BindReadOnly(path.c_str()));
-  for (const std::string& path : paths.hidden_files) TRY(Bind("dev/null", path.c_str()));
-  if (paths.hidden_dirs.empty()) return {};
-  const std::string& first = paths.hidden_dirs.front();
-  TRY(Attach(empty, first.c_str()));
-  for (const std::string& path : std::span(paths.hidden_dirs).subspan(1))
-    TRY(Bind(first.c_str(), path.c_str()));
+Status BindReadOnly(const char* from, const char* onto) {
+  TRY_ASSIGN(UniqueFd copy, ReadOnlyCopy(from));
+  return Attach(copy.get(), onto);
+}
+
+// Covers every path with `nothing`.
+Status Hide(const std::vector<std::string>& paths, const char* nothing) {
+  for (const std::string& path : paths) {
+    bool first = &path == &paths.front();
+    TRY(first ? BindReadOnly(nothing, path.c_str()) : Bind(paths.front().c_str(), path.c_str()));
+  }
   return {};
+}
+
+// proc and sys as the sandbox shall see them, in places from which they are moved into the root.
+// `ping`: a setting that can be written once the gid map is there, when proc/sys is read-only.
+Status MakeKernelFileSystems(const ChildPlan& plan, UniqueFd& ping) {
+  if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr))
+    return FailErrno("separating mounts");
+  TRY(Mount("proc", kProcPoint, kKernelFs, nullptr));
+  TRY(Mount("sysfs", kSysPoint, kKernelFs | MS_RDONLY, nullptr));
+  ping.Reset(open("proc/sys/net/ipv4/ping_group_range", O_WRONLY | O_CLOEXEC));
+  if (!ping) return FailErrno("opening ping_group_range");
+  // A user namespace inside may mount proc only where nothing of this one is covered.
+  if (plan.nesting) return {};
+  TRY(BindReadOnly(plan.meminfo.c_str(), "proc/meminfo"));
+  for (const std::string& path : plan.paths->read_only)
+    TRY(BindReadOnly(path.c_str(), path.c_str()));
+  TRY(Hide(plan.paths->hidden_files, kEmptyFile));
+  return Hide(plan.paths->hidden_dirs, kEmptyDir);
 }
 
 Status BecomeRoot() {
@@ -77,25 +93,23 @@ Status BecomeRoot() {
   return {};
 }
 
-// The current directory is the sandbox's root when this returns.
-Status MakeMounts(const ChildPlan& plan, const Handover& handover) {
-  if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr))
-    return FailErrno("separating mounts");
-  // Still host root by number, which alone may look into the engine's directory.
-  TRY(Attach(handover.root.get(), kMountPoint));
+Status Move(const char* from, const char* to) {
+  if (move_mount(AT_FDCWD, from, AT_FDCWD, to, 0)) return FailErrno("moving {}", from);
+  return {};
+}
+
+// The current directory is the sandbox's root when this returns. Until BecomeRoot() this process is
+// host root by number, which alone may look into the engine's directory.
+Status MakeMounts(int root) {
+  TRY_ASSIGN(UniqueFd envd, ReadOnlyCopy(kEnvdFile));
+  TRY(Attach(root, kMountPoint));
+  TRY(Move(kProcPoint, fmt::format("{}/proc", kMountPoint).c_str()));
+  TRY(Move(kSysPoint, fmt::format("{}/sys", kMountPoint).c_str()));
   if (chdir(kMountPoint)) return FailErrno("entering the sandbox's root");
+  TRY(Attach(envd.get(), kEnvdPath + 1));
   TRY(BecomeRoot());
-  TRY(Attach(handover.envd.get(), kEnvdPath + 1));
-  TRY(Mount("proc", "proc", kKernelFs, nullptr));
-  TRY(Mount("sysfs", "sys", kKernelFs | MS_RDONLY, nullptr));
-  TRY(Mount("devpts", "dev/pts", MS_NOSUID | MS_NOEXEC,
-            "newinstance,ptmxmode=0666,mode=0620,gid=5"));
-  // Everybody may ping, without a setuid program.
-  TRY(WriteKernelFile("proc/sys/net/ipv4/ping_group_range", "0 65535"));
-  // A user namespace inside may mount proc only where nothing of this one is covered.
-  if (plan.nesting) return {};
-  TRY(Attach(handover.meminfo.get(), "proc/meminfo"));
-  return HideKernelPaths(*plan.paths, handover.empty.get());
+  return Mount("devpts", "dev/pts", MS_NOSUID | MS_NOEXEC,
+               "newinstance,ptmxmode=0666,mode=0620,gid=5");
 }
 
 Status Pivot() {
@@ -103,12 +117,6 @@ Status Pivot() {
   if (syscall(SYS_pivot_root, ".", ".")) return FailErrno("changing the root");
   if (umount2(".", MNT_DETACH)) return FailErrno("leaving the host's file systems");
   if (chdir("/")) return FailErrno("entering /");
-  return {};
-}
-
-Status ConfigureNetwork(const ChildPlan& plan) {
-  TRY(plan.connected ? ConfigureInside(plan.address) : ConfigureLoopback());
-  if (sethostname(kHostName.data(), kHostName.size())) return FailErrno("setting the host name");
   return {};
 }
 
@@ -141,7 +149,14 @@ Status ArrangeDescriptors(int& boot) {
   return {};
 }
 
-Status Confine(const ChildPlan& plan) {
+// Network and everything about the process itself that needs no file system.
+Status SettleIn(const ChildPlan& plan, UniqueFd ping) {
+  // Everybody may ping, without a setuid program.
+  constexpr std::string_view kAllGroups = "0 65535";
+  if (write(ping.get(), kAllGroups.data(), kAllGroups.size()) < 0)
+    return FailErrno("setting ping_group_range");
+  TRY(plan.connected ? ConfigureInside(plan.address) : ConfigureLoopback());
+  if (sethostname(kHostName.data(), kHostName.size())) return FailErrno("setting the host name");
   TRY(LimitResources());
   umask(022);
   setsid();
@@ -151,19 +166,21 @@ Status Confine(const ChildPlan& plan) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   // The capabilities themselves shrink to the bounding set at execve.
-  TRY(LimitBoundingSet(SandboxCapabilities(plan.nesting)));
-  return plan.seccomp->Install();
+  return LimitBoundingSet(SandboxCapabilities(plan.nesting));
 }
 
 Status BecomeEnvd(const ChildPlan& plan, int& boot) {
   TRY(plan.steps->Run(Step::kEnter, [&] { return Enter(plan); }));
-  TRY_ASSIGN(Handover handover, ReceiveMounts(plan.boot));
-  TRY(plan.steps->Run(Step::kMounts, [&] { return MakeMounts(plan, handover); }));
+  UniqueFd ping;
+  TRY(plan.steps->Run(Step::kKernel, [&] { return MakeKernelFileSystems(plan, ping); }));
+  TRY(Await(boot, kConnected));
+  TRY(plan.steps->Run(Step::kSettle, [&] { return SettleIn(plan, std::move(ping)); }));
+  TRY_ASSIGN(UniqueFd root, Await(boot, kRootReady));
+  TRY(plan.steps->Run(Step::kMounts, [&] { return MakeMounts(root.get()); }));
   TRY(plan.steps->Run(Step::kPivot, Pivot));
-  TRY(plan.steps->Run(Step::kInterface, [&] { return ConfigureNetwork(plan); }));
-  handover = {};
-  TRY(plan.steps->Run(Step::kConfine, [&] { return Confine(plan); }));
   TRY(ArrangeDescriptors(boot));
+  root.Release();  // closed by that
+  TRY(plan.steps->Run(Step::kConfine, [&] { return plan.seccomp->Install(); }));
 
   std::string memory = fmt::format("CAISSON_MEMORY_BYTES={}", plan.limits.memory_bytes);
   std::string cpus = fmt::format("CAISSON_CPUS={}", plan.limits.cpus);
@@ -189,8 +206,7 @@ KernelPaths KernelPaths::Find() {
   // machine's firmware. debugfs, tracefs and securityfs are not mounted inside to begin with.
   return {
       Existing({"/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/latency_stats",
-                "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/interrupts",
-                "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup"}),
+                "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/interrupts"}),
       Existing({"/proc/acpi", "/proc/asound", "/proc/scsi", "/sys/firmware",
                 "/sys/devices/virtual/powercap"}),
       Existing({"/proc/sys", "/proc/sysrq-trigger", "/proc/bus", "/proc/fs", "/proc/irq"})};

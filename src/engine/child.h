@@ -1,9 +1,11 @@
-// What the first process of a sandbox does between clone3 and execve of envd: it takes the mounts
-// that the launcher hands it, makes them its world, and gives up every right it does not need.
+// What the first process of a sandbox does between clone3 and execve of envd: it makes itself a
+// world of its own and gives up every right it does not need. While the launcher builds the root
+// file system, it prepares what needs none.
 //
 // It talks to the launcher through one stream socket, which becomes envd's descriptor 3:
-//   launcher -> child   one byte with four descriptors (root, envd, meminfo, an empty directory),
-//                       when the maps are written; then the boot data for envd, then end of file
+//   launcher -> child   kConnected: uid maps and network interface are there;
+//                       kRootReady with a descriptor, the detached mount of the root;
+//                       then the boot data for envd, then end of file
 //   child -> launcher   "E" + a sentence, if anything fails; else envd says "R" (or "E...")
 #pragma once
 
@@ -20,9 +22,19 @@
 
 namespace caisson::engine {
 
-inline constexpr const char* kMountPoint = "mnt";  // an empty directory of the engine
+inline constexpr std::string_view kConnected = "N";
+inline constexpr std::string_view kRootReady = "M";
 inline constexpr char kReady = 'R';
 inline constexpr char kFailed = 'E';
+
+// In the engine's directory, which is the current one until the root is there. The files in it
+// belong to host root, whom no sandbox can be: nobody inside can change them even where mounted.
+inline constexpr const char* kMountPoint = "mnt";  // these three are empty directories
+inline constexpr const char* kProcPoint = "proc";
+inline constexpr const char* kSysPoint = "sys";
+inline constexpr const char* kEmptyDir = "empty";
+inline constexpr const char* kEmptyFile = "nothing";
+inline constexpr const char* kEnvdFile = "envd";
 
 // Paths below /proc and /sys that are not for guests. Found once: a mount point must exist.
 struct KernelPaths {
@@ -40,6 +52,7 @@ struct ChildPlan {
   const SeccompFilter* seccomp = nullptr;
   const KernelPaths* paths = nullptr;
   Steps* steps = nullptr;
+  std::string meminfo;  // the file to be shown as /proc/meminfo
   Limits limits;
   bool nesting = false;
   bool connected = false;  // has eth0; else only its loopback

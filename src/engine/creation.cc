@@ -84,8 +84,8 @@ Status Creation::RunSteps() {
   TRY(steps.Run(Step::kDisk, [this] { return MakeDisk(); }));
   TRY(steps.Run(Step::kClone, [this] { return Clone(); }));
   TRY(steps.Run(Step::kIdentity, [this] { return Identify(); }));
-  TRY(steps.Run(Step::kRoot, [this] { return MakeRoot(); }));
   TRY(steps.Run(Step::kVeth, [this] { return Connect(); }));
+  TRY(steps.Run(Step::kRoot, [this] { return MakeRoot(); }));
   TRY(steps.Run(Step::kRelease, [this] { return Release(); }));
   return steps.Run(Step::kBoot, [this] { return Boot(); });
 }
@@ -125,11 +125,13 @@ Status Creation::Clone() {
   boot_.Reset(ends[0]);
   UniqueFd theirs(ends[1]);
   TRY_ASSIGN(CgroupEntry entry, cgroup_.PrepareEntry());
+  TRY_ASSIGN(std::string meminfo, host_.MeminfoFile(spec_.limits.memory_bytes));
   ChildPlan plan{.boot = theirs.get(),
                  .cgroup = &entry,
                  .seccomp = &host_.seccomp(),
                  .paths = &host_.kernel_paths(),
                  .steps = &host_.steps(),
+                 .meminfo = std::move(meminfo),
                  .limits = spec_.limits,
                  .nesting = host_.config().nesting,
                  .connected = spec_.network == Network::kInternet && host_.link(),
@@ -166,6 +168,13 @@ Status Creation::Identify() {
   return record_file_.Write(record_);
 }
 
+Status Creation::Connect() {
+  if (spec_.network == Network::kInternet && host_.link())
+    TRY(host_.link()->CreateVeth(slot_, network_namespace_.get()));
+  Tell(kConnected, -1);
+  return {};
+}
+
 Status Creation::MakeRoot() {
   TRY_ASSIGN(int lower, host_.OpenTemplate(spec_.root_dir));
   // Only now: while the process was made, the kernel could read the disk's beginning.
@@ -178,19 +187,15 @@ Status Creation::MakeRoot() {
   return {};
 }
 
-Status Creation::Connect() {
-  if (spec_.network != Network::kInternet || !host_.link()) return {};
-  return host_.link()->CreateVeth(slot_, network_namespace_.get());
-}
-
 Status Creation::Release() {
-  TRY_ASSIGN(UniqueFd envd, host_.EnvdMount());
-  TRY_ASSIGN(UniqueFd meminfo, host_.MeminfoMount(spec_.limits.memory_bytes));
-  TRY_ASSIGN(UniqueFd empty, host_.EmptyDirMount());
-  // If the child has ended, what it said is the better explanation; Boot() finds it.
-  (void)SendMessage(boot_.get(), "M", {root_.get(), envd.get(), meminfo.get(), empty.get()});
+  Tell(kRootReady, root_.get());
   root_.Reset();
   return SetNonBlocking(boot_.get());
+}
+
+// If the child has ended, what it said is the better explanation; AwaitReady() finds it.
+void Creation::Tell(std::string_view word, int fd) {
+  (void)SendMessage(boot_.get(), word, fd >= 0 ? std::vector<int>{fd} : std::vector<int>{});
 }
 
 Status Creation::Boot() {

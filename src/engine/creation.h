@@ -34,12 +34,13 @@ class Creation {
   Status MakeDisk();
   Status Clone();
   Status Identify();
-  Status MakeRoot();
   Status Connect();
+  Status MakeRoot();
   Status Release();
   Status Boot();
 
   Status RunSteps();
+  void Tell(std::string_view word, int fd);
   Status SendBootData();
   Status AwaitReady();
   // Waits for `events` on the boot socket; fails at the deadline or when nobody wants us any more.

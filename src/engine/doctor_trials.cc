@@ -68,7 +68,9 @@ Result<Disk> MakeDisk(BlankImages& images, const TrialFolder& folder) {
   if (chdir(folder.path().c_str()) != 0) return FailErrno("cannot enter the folder of the trial");
   if (mkdir(kBlankDir, 0700) != 0 && errno != EEXIST) return FailErrno("cannot make a folder");
   TRY_ASSIGN(const BlankImage* blank, images.Get(kTrialDiskBytes));
-  return Disk::Create(*blank, "disk.img");
+  TRY_ASSIGN(Disk disk, Disk::Create(*blank, "disk.img"));
+  TRY(disk.Mount());
+  return disk;
 }
 
 }  // namespace

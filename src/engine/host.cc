@@ -9,7 +9,6 @@
 #include "base/encoding.h"
 #include "base/file.h"
 #include "base/id.h"
-#include "engine/mount.h"
 #include "engine/record.h"
 
 namespace caisson::engine {
@@ -17,19 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kEnvdLink = "envd";
 constexpr const char* kMeminfoDir = "meminfo";
-constexpr const char* kEmptyDir = "empty";
 constexpr size_t kMaxEnvdBytes = 64 << 20;
 
 // Templates that are being made have a name with a dot.
 bool IsPlainName(std::string_view name) { return !name.starts_with('.'); }
-
-Result<UniqueFd> ReadOnlyMount(const char* path) {
-  TRY_ASSIGN(UniqueFd mount, CloneMount(AT_FDCWD, path));
-  TRY(MakeReadOnly(mount.get()));
-  return mount;
-}
 
 // Several launchers may do it at once, and none may replace what another has mounted already: the
 // kernel attaches no mount of a file without a name.
@@ -105,14 +96,10 @@ Result<int> Host::OpenTemplate(const std::string& root_dir) {
               config_.template_dir);
 }
 
-Result<UniqueFd> Host::EnvdMount() const { return ReadOnlyMount(kEnvdLink); }
-
-Result<UniqueFd> Host::EmptyDirMount() const { return ReadOnlyMount(kEmptyDir); }
-
-Result<UniqueFd> Host::MeminfoMount(int64_t memory_bytes) const {
+Result<std::string> Host::MeminfoFile(int64_t memory_bytes) const {
   std::string path = fmt::format("{}/{}", kMeminfoDir, memory_bytes);
   if (access(path.c_str(), F_OK)) TRY(WriteOnce(path, MeminfoText(memory_bytes)));
-  return ReadOnlyMount(path.c_str());
+  return path;
 }
 
 Status EnterEngineDirectory(const Config& config) {
@@ -128,9 +115,11 @@ Status EnterEngineDirectory(const Config& config) {
   if (info.st_uid != geteuid() || (info.st_mode & 077))
     return Fail(Code::kFailedPrecondition, "{} must belong to root with mode 0700", path);
   if (fchdir(fd.get())) return FailErrno("entering {}", path);
-  for (const char* name :
-       {kSandboxesDir, kBlankDir, kShelvesDir, kShelfMount, kMountPoint, kMeminfoDir, kEmptyDir})
+  for (const char* name : {kSandboxesDir, kBlankDir, kShelvesDir, kShelfMount, kMountPoint,
+                           kProcPoint, kSysPoint, kMeminfoDir, kEmptyDir})
     if (mkdir(name, 0755) && errno != EEXIST) return FailErrno("creating {}/{}", path, name);
+  UniqueFd nothing(open(kEmptyFile, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0444));
+  if (!nothing) return FailErrno("creating {}/{}", path, kEmptyFile);
   return {};
 }
 
@@ -148,7 +137,7 @@ Status InstallEnvd() {
   if (mkdir(dir.c_str(), 0755) && errno != EEXIST) return FailErrno("creating {}", dir);
   if (access(path.c_str(), F_OK)) TRY(WriteFileAtomic(path, *program, 0755));
   std::string temporary = "envd." + RandomHex(4) + ".tmp";
-  if (symlink(path.c_str(), temporary.c_str()) || rename(temporary.c_str(), kEnvdLink))
+  if (symlink(path.c_str(), temporary.c_str()) || rename(temporary.c_str(), kEnvdFile))
     return FailErrno("installing envd");
   return {};
 }

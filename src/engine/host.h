@@ -41,11 +41,8 @@ class Host {
   // The directory of a template, open. SECURITY: the server is not trusted to name just any
   // directory: it must be <template_dir>/<name>/rootfs, or where that leads to.
   Result<int> OpenTemplate(const std::string& root_dir);
-  // Detached read-only mounts for one sandbox. Their files belong to host root, whom no sandbox can
-  // be, so nobody inside can change them even where they are mounted.
-  Result<UniqueFd> EnvdMount() const;
-  Result<UniqueFd> MeminfoMount(int64_t memory_bytes) const;
-  Result<UniqueFd> EmptyDirMount() const;
+  // A file to be shown as /proc/meminfo; made when a size is asked for the first time.
+  Result<std::string> MeminfoFile(int64_t memory_bytes) const;
 
  private:
   Host(const Config& config, const Shelf& shelf)

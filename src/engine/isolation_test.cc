@@ -66,7 +66,8 @@ TEST_F(IsolationTest, EveryNamespaceIsItsOwn) {
   }
   EXPECT_EQ(Inside("hostname"), "caisson");
   EXPECT_EQ(Inside("cat /proc/1/comm"), "envd");
-  EXPECT_EQ(Inside("ls -d /proc/[0-9]* | wc -l"), "5");  // init, its child, sh, ls, wc
+  // Of the hundreds on the host: init, its child, sh and what that runs.
+  EXPECT_EQ(Inside("test $(ls -d /proc/[0-9]* | wc -l) -le 6 && echo few"), "few");
   EXPECT_EQ(Inside("cut -d: -f3 /proc/1/cgroup | sort -u"), "/");
 }
 
@@ -93,10 +94,10 @@ TEST_F(IsolationTest, OnlyStandardDescriptorsAndNothingOfTheHost) {
   std::string mounts = Inside("cat /proc/self/mounts");
   EXPECT_THAT(mounts, Not(HasSubstr("tmpfs")));
   EXPECT_EQ(Inside("awk '$2==\"/\" {print $3}' /proc/self/mounts"), "overlay");
-  EXPECT_EQ(Inside("awk '$3!=\"overlay\" && $3!=\"proc\" && $3!=\"sysfs\" && $3!=\"devpts\" "
-                   "{print $2}' /proc/self/mounts | grep -vE '^(/.caisson/envd|/proc/meminfo"
-                   "|/proc/acpi|/proc/scsi|/proc/asound|/sys/firmware"
-                   "|/sys/devices/virtual/powercap)$'"),
+  // What is not the sandbox's own covers single paths of the kernel, or is envd; all read-only.
+  EXPECT_EQ(Inside("awk '$3 !~ /^(overlay|proc|sysfs|devpts)$/ && !($2 ~ "
+                   "/^(\\/proc\\/|\\/sys\\/|\\/.caisson\\/envd$)/ && $4 ~ /^ro,/)' "
+                   "/proc/self/mounts"),
             "");
 }
 

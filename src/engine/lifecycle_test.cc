@@ -202,6 +202,21 @@ TEST_F(LifecycleTest, ANewTemplateUnderTheSameNameIsUsed) {
   EXPECT_EQ(engine_.Run(old, "echo still here").output, "still here");
 }
 
+TEST_F(LifecycleTest, RootsMountedByPathAsOnOlderKernelsLeaveNothingEither) {
+  TempDir dir;
+  Config config = TestConfig(dir);
+  config.overlay_by_path = true;
+  TestEngine engine(config);
+  engine.WarmUp();
+  Census before = Take(engine);
+  Spec spec = TestSpec(config);
+  auto instance = engine.Create(spec);
+  ASSERT_TRUE(instance) << instance.error().message();
+  EXPECT_EQ(engine.Run(spec.id, "echo x > /etc/new && cat /etc/new").output, "x");
+  ASSERT_TRUE(engine.Destroy(spec.id));
+  EXPECT_EQ(AwaitCensus(engine, before), before);
+}
+
 TEST_F(LifecycleTest, QueueIsBounded) {
   TempDir dir;
   Config config = TestConfig(dir);

@@ -44,7 +44,11 @@ Status Send(int socket, const Message& message) {
 }
 
 Result<Message> Receive(int socket) {
-  TRY_ASSIGN(FdMessage raw, ReceiveMessage(socket, kMaxMessageBytes));
+  // Most messages are tiny; a buffer for the longest would cost more than all the rest.
+  ssize_t size = recv(socket, nullptr, 0, MSG_PEEK | MSG_TRUNC);
+  if (size < 0) return FailErrno("receiving a message");
+  auto room = std::clamp<size_t>(static_cast<size_t>(size), 1, kMaxMessageBytes);
+  TRY_ASSIGN(FdMessage raw, ReceiveMessage(socket, room));
   size_t end = raw.data.find('\n');
   boost::system::error_code ec;
   json::value head = json::parse(std::string_view(raw.data).substr(0, end), ec);

@@ -8,8 +8,8 @@ namespace caisson::engine {
 
 std::string_view StepName(Step step) {
   static constexpr std::array<std::string_view, kStepCount> kNames = {
-      "slot",    "record", "cgroup", "disk",  "clone",     "identity", "root", "veth",
-      "release", "enter",  "mounts", "pivot", "interface", "confine",  "boot"};
+      "slot",    "record", "cgroup", "disk",   "clone",  "identity", "veth",  "root",
+      "release", "boot",   "enter",  "kernel", "settle", "mounts",   "pivot", "confine"};
   return kNames[static_cast<size_t>(step)];
 }
 

@@ -11,24 +11,25 @@
 
 namespace caisson::engine {
 
-// In their order. Those from kEnter to kConfine run in the sandbox's first process, the others in
-// the launcher; kEnter and kIdentity to kVeth run at the same time.
+// The launcher's in their order, then those of the sandbox's first process in theirs. kEnter and
+// kKernel run at the same time as kIdentity and kVeth, kSettle as kRoot.
 enum class Step {
-  kSlot,       // a number: uid range, addresses
-  kRecord,     // sandboxes/<id>.building
-  kCgroup,     // cgroups with their limits
-  kDisk,       // image, loop device
-  kClone,      // the process in its namespaces
-  kIdentity,   // uid and gid maps, contents of the record
-  kRoot,       // file system of the disk, overlay of template and disk
-  kVeth,       // network interface
-  kRelease,    // mounts and boot data handed over
-  kEnter,      // child: into its cgroups
-  kMounts,     // child: root, proc, sys, dev, masks
-  kPivot,      // child: the host's tree is gone
-  kInterface,  // child: loopback, addresses, route
-  kConfine,    // child: descriptors, capabilities, seccomp
-  kBoot,       // envd runs and said so
+  kSlot,      // a number: uid range, addresses
+  kRecord,    // sandboxes/<id>.building
+  kCgroup,    // cgroups with their limits
+  kDisk,      // image, loop device
+  kClone,     // the process in its namespaces
+  kIdentity,  // uid and gid maps, contents of the record
+  kVeth,      // network interface
+  kRoot,      // file system of the disk, overlay of template and disk
+  kRelease,   // root and boot data handed over
+  kBoot,      // what the child still has to do; envd runs and said so
+  kEnter,     // child: into its cgroups
+  kKernel,    // child: proc, sys and their covers
+  kSettle,    // child: addresses, host name, limits, bounding set
+  kMounts,    // child: root, dev, envd
+  kPivot,     // child: the host's tree is gone
+  kConfine,   // child: seccomp
   kCount,
 };
 inline constexpr size_t kStepCount = static_cast<size_t>(Step::kCount);

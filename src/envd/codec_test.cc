@@ -59,14 +59,6 @@ TEST(ProtoJson, OneOfHasOneMember) {
   EXPECT_EQ(Fields(one).OneOf({"pid", "tag"}).value(), "tag");
 }
 
-TEST(ProtoJson, NamesThatAreNotUtf8AreRepaired) {
-  EXPECT_EQ(ToUtf8("plain ä €  😀"), "plain ä €  😀");
-  EXPECT_EQ(ToUtf8("a\xff"), "a\xEF\xBF\xBD");
-  EXPECT_EQ(ToUtf8("\xc3"), "\xEF\xBF\xBD");
-  EXPECT_EQ(ToUtf8("\xed\xa0\x80").size(), 9u);  // a surrogate
-  EXPECT_EQ(ToUtf8("\xc0\x80").size(), 6u);      // an overlong NUL
-}
-
 TEST(AcceptEncoding, FollowsTheReference) {
   auto choose = [](std::string_view header) { return ChooseEncoding(header, false).value(); };
   EXPECT_EQ(choose(""), Encoding::kIdentity);

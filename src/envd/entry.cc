@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/text.h"
 #include "envd/path.h"
 #include "envd/proto_json.h"
 

@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/id.h"
+#include "base/text.h"
 #include "envd/auth.h"
 #include "envd/files.h"
 #include "envd/path.h"

@@ -142,35 +142,6 @@ Result<std::string_view> Fields::OneOf(std::initializer_list<std::string_view> n
   return set;
 }
 
-std::string ToUtf8(std::string_view bytes) {
-  std::string out;
-  out.reserve(bytes.size());
-  for (size_t i = 0; i < bytes.size();) {
-    auto byte = [&](size_t at) { return static_cast<uint8_t>(bytes[at]); };
-    uint8_t lead = byte(i);
-    size_t length = lead < 0x80                   ? 1
-                    : lead >= 0xC2 && lead < 0xE0 ? 2
-                    : (lead & 0xF0) == 0xE0       ? 3
-                    : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                  : 0;
-    bool valid = length > 0 && i + length <= bytes.size();
-    for (size_t k = 1; valid && k < length; ++k) valid = (byte(i + k) & 0xC0) == 0x80;
-    // Overlong forms, surrogates and values above U+10FFFF show in the second byte.
-    if (valid && lead == 0xE0) valid = byte(i + 1) >= 0xA0;
-    if (valid && lead == 0xED) valid = byte(i + 1) < 0xA0;
-    if (valid && lead == 0xF0) valid = byte(i + 1) >= 0x90;
-    if (valid && lead == 0xF4) valid = byte(i + 1) < 0x90;
-    if (valid) {
-      out.append(bytes.substr(i, length));
-      i += length;
-    } else {
-      out += "\xEF\xBF\xBD";
-      ++i;
-    }
-  }
-  return out;
-}
-
 Status CheckNoNul(std::string_view text, std::string_view what) {
   if (text.find('\0') == std::string_view::npos) return {};
   return Fail(Code::kInvalidArgument, "{} must not contain a NUL byte", what);

@@ -49,9 +49,6 @@ class Fields {
   const json::object& object_;
 };
 
-// Replaces what is not UTF-8 by U+FFFD: file names are bytes, JSON strings are not.
-std::string ToUtf8(std::string_view bytes);
-
 // Fails with kInvalidArgument if `text` holds a NUL byte, which no path or argument can carry.
 Status CheckNoNul(std::string_view text, std::string_view what);
 

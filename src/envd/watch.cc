@@ -9,6 +9,7 @@
 #include <array>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "base/text.h"
 #include "envd/path.h"
 #include "envd/proto_json.h"
 

@@ -43,7 +43,7 @@ TEST_F(GatewayTest, BothBodiesMoveAtOnce) {
       while (!received) co_await SleepFor(5ms);
       EXPECT_EQ(seen.body.size(), kChunk * kChunks);
       for (size_t i = 0; i < kChunks && seen.body.size() == kChunk * kChunks; ++i)
-        EXPECT_EQ(seen.body.substr(i * kChunk, 2), std::string{static_cast<char>('a' + i), 'x'});
+        EXPECT_EQ(seen.body[i * kChunk], static_cast<char>('a' + i));
       EXPECT_TRUE(seen.whole);
     }
   });

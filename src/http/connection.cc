@@ -236,7 +236,9 @@ Result<T> Connection::CheckRead(Result<T> read) {
     fallback_status_ = 408;
     return Fail(Code::kDeadlineExceeded, "the client stopped sending the request");
   }
-  if (read.error().code() == Code::kInvalidArgument) fallback_status_ = 400;
+  // Broken framing, or a body that ends early: not a failure of ours.
+  Code code = read.error().code();
+  if (code == Code::kInvalidArgument || code == Code::kDataLoss) fallback_status_ = 400;
   return read;
 }
 
