@@ -27,7 +27,8 @@ std::string JsonLine(LogLevel level, std::string_view message, LogFields fields)
   line["level"] = kLevelNames[static_cast<size_t>(level)].data();
   line["program"] = g_config.program;
   line["message"] = boost::json::string(message.data(), message.size());
-  for (const auto& [key, value] : fields) line[boost::json::string_view(key.data(), key.size())] = value;
+  for (const auto& [key, value] : fields)
+    line[boost::json::string_view(key.data(), key.size())] = value;
   return boost::json::serialize(line) + "\n";
 }
 

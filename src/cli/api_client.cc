@@ -65,10 +65,20 @@ Task<Result<std::unique_ptr<http::ClientConnection>>> ApiClient::Connect() {
                          : co_await http::ClientConnection::Connect(host_port_, kConnectTimeout);
   if (!connection)
     co_return Fail(Code::kUnavailable,
-                   "no server at {}: {} (start one with `caisson serve`, or say where it is with "
-                   "--url)",
+                   "the server at {} cannot be reached: {} (start one with `caisson serve`, or say "
+                   "where it is with --url)",
                    url_, connection.error().message());
   co_return connection;
+}
+
+Task<Result<http::Response>> ApiClient::Fetch(http::RequestHead head, std::string body) {
+  auto connection = std::move(idle_);
+  if (!connection) {
+    CO_TRY_ASSIGN(connection, co_await Connect());
+  }
+  auto response = co_await connection->Fetch(std::move(head), std::move(body), kMaxAnswerBytes);
+  if (response && connection->Reusable()) idle_ = std::move(connection);
+  co_return response;
 }
 
 Task<Result<ApiClient::Answer>> ApiClient::Call(std::string method, std::string path,
@@ -77,7 +87,6 @@ Task<Result<ApiClient::Answer>> ApiClient::Call(std::string method, std::string 
     co_return Fail(Code::kUnauthenticated,
                    "there is no API key: set CAISSON_API_KEY to the key that the server printed at "
                    "its start (it is also in the file api-key of its data directory)");
-  CO_TRY_ASSIGN(auto connection, co_await Connect());
   http::RequestHead head{.method = std::move(method), .target = std::move(path)};
   head.headers.Set("Host", host_port_);
   head.headers.Set("X-API-KEY", api_key_);
@@ -87,8 +96,7 @@ Task<Result<ApiClient::Answer>> ApiClient::Call(std::string method, std::string 
     head.headers.Set("Content-Type", "application/json");
     text = boost::json::serialize(*body);
   }
-  CO_TRY_ASSIGN(auto response,
-                co_await connection->Fetch(std::move(head), std::move(text), kMaxAnswerBytes));
+  CO_TRY_ASSIGN(auto response, co_await Fetch(std::move(head), std::move(text)));
   if (response.status < 200 || response.status > 299)
     co_return tl::unexpected(FromAnswer(response));
   Answer answer{.body = nullptr, .next_token = std::string(response.headers.Value("X-Next-Token"))};
@@ -99,37 +107,39 @@ Task<Result<ApiClient::Answer>> ApiClient::Call(std::string method, std::string 
   co_return answer;
 }
 
-Task<Result<ApiClient::EnvdRequest>> ApiClient::OpenEnvd(boost::json::object sandbox,
-                                                         std::string path, std::string content_type,
-                                                         std::string user) {
+http::RequestHead ApiClient::EnvdHead(const boost::json::object& sandbox, std::string path,
+                                      std::string_view content_type,
+                                      const std::string& user) const {
   auto text = [&sandbox](std::string_view name) {
     const auto* value = sandbox.if_contains(name);
     return value && value->is_string() ? std::string(value->as_string()) : std::string();
   };
-  EnvdRequest request;
-  CO_TRY_ASSIGN(request.connection, co_await Connect());
-  request.head.method = "POST";
-  request.head.target = std::move(path);
-  auto& headers = request.head.headers;
-  headers.Set("Host", host_port_);
-  headers.Set("E2b-Sandbox-Id", text("sandboxID"));
-  headers.Set("E2b-Sandbox-Port", kEnvdPort);
-  headers.Set("Content-Type", content_type);
-  headers.Set("Connect-Protocol-Version", "1");
-  headers.Set("User-Agent", "caisson/" CAISSON_VERSION);
+  http::RequestHead head{.method = "POST", .target = std::move(path)};
+  head.headers.Set("Host", host_port_);
+  head.headers.Set("E2b-Sandbox-Id", text("sandboxID"));
+  head.headers.Set("E2b-Sandbox-Port", kEnvdPort);
+  head.headers.Set("Content-Type", content_type);
+  head.headers.Set("Connect-Protocol-Version", "1");
+  head.headers.Set("User-Agent", "caisson/" CAISSON_VERSION);
   if (std::string token = text("envdAccessToken"); !token.empty())
-    headers.Set("X-Access-Token", token);
-  if (!user.empty()) headers.Set("Authorization", "Basic " + Base64Encode(user + ":"));
+    head.headers.Set("X-Access-Token", token);
+  if (!user.empty()) head.headers.Set("Authorization", "Basic " + Base64Encode(user + ":"));
+  return head;
+}
+
+Task<Result<ApiClient::EnvdRequest>> ApiClient::OpenEnvd(boost::json::object sandbox,
+                                                         std::string path, std::string content_type,
+                                                         std::string user) {
+  EnvdRequest request;
+  request.head = EnvdHead(sandbox, std::move(path), content_type, user);
+  CO_TRY_ASSIGN(request.connection, co_await Connect());
   co_return request;
 }
 
 Task<Status> ApiClient::CallEnvd(boost::json::object sandbox, std::string path,
                                  boost::json::object message) {
-  CO_TRY_ASSIGN(EnvdRequest request,
-                co_await OpenEnvd(std::move(sandbox), std::move(path), "application/json", ""));
-  CO_TRY_ASSIGN(auto response,
-                co_await request.connection->Fetch(
-                    std::move(request.head), boost::json::serialize(message), kMaxAnswerBytes));
+  http::RequestHead head = EnvdHead(sandbox, std::move(path), "application/json", "");
+  CO_TRY_ASSIGN(auto response, co_await Fetch(std::move(head), boost::json::serialize(message)));
   if (response.status != 200) co_return tl::unexpected(FromAnswer(response));
   co_return Status();
 }

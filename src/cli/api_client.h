@@ -42,12 +42,17 @@ class ApiClient {
  private:
   ApiClient() = default;
   Task<Result<std::unique_ptr<http::ClientConnection>>> Connect();
+  // One whole exchange; keeps the connection for the next.
+  Task<Result<http::Response>> Fetch(http::RequestHead head, std::string body);
+  http::RequestHead EnvdHead(const boost::json::object& sandbox, std::string path,
+                             std::string_view content_type, const std::string& user) const;
 
   std::string url_;
   std::string host_port_;
   bool tls_ = false;
   std::string ca_file_;
   std::string api_key_;
+  std::unique_ptr<http::ClientConnection> idle_;
 };
 
 }  // namespace caisson::cli

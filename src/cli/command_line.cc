@@ -129,7 +129,9 @@ class ConfigOptions {
  private:
   void Add(CLI::App& app, const char* option, const char* field, const char* type,
            const char* help) {
-    app.add_option(option, values_[field], help)->type_name(type);
+    app.add_option(option, values_[field], help)
+        ->type_name(type)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
 
   std::string file_;

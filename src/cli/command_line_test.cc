@@ -35,8 +35,8 @@ TEST(CommandLine, LaterSourcesWin) {
                               "sandbox_cpus = 7\nmax_sandboxes = 3\n",
                               0600));
   std::string file = dir / "c.toml";
-  auto command = Parse({"serve", "--config", file.c_str(), "--listen", "4.4.4.4:4", "--set",
-                        "max_sandboxes=5", "--set", "log_level=debug"},
+  auto command = Parse({"serve", "--config", file.c_str(), "--listen", "5.5.5.5:5", "--listen",
+                        "4.4.4.4:4", "--set", "max_sandboxes=5", "--set", "log_level=debug"},
                        {{"CAISSON_LISTEN", "3.3.3.3:3"}, {"CAISSON_DOMAIN", "env.example"}});
   ASSERT_TRUE(command) << command.error().text;
   const Config& config = std::get<ServeCommand>(*command).config;

@@ -40,6 +40,9 @@ Status PrepareDataDir(const Config& config, const ServerUser& user) {
   // Everybody may pass through (the server user must), nobody may look around. The owner stays: it
   // may be the person who prepared the templates.
   if (chmod(config.data_dir.c_str(), 0711)) return FailErrno("preparing {}", config.data_dir);
+  std::string templates = config.data_dir + "/templates";
+  if (config.template_dir == templates && mkdir(templates.c_str(), 0755) && errno != EEXIST)
+    return FailErrno("creating {}", templates);
   if (config.tls == "auto") TRY(MakeDir(config.data_dir + "/tls", 0755, 0, 0));
 
   DatabasePath database = FindDatabase(config.database_url);

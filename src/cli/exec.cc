@@ -17,7 +17,7 @@ namespace {
 namespace json = boost::json;
 using namespace asio::experimental::awaitable_operators;
 
-constexpr size_t kInputChunk = 64 << 10;
+constexpr size_t kInputChunk = 256 << 10;
 constexpr size_t kMaxEnvelope = 16 << 20;
 constexpr size_t kEnvelopeHead = 5;
 constexpr uint8_t kEndStream = 0x02;
@@ -98,7 +98,10 @@ int StatusOfEnd(const json::object& end) {
 class Execution {
  public:
   Execution(asio::any_io_executor executor, ApiClient& client, ExecInSandbox exec)
-      : client_(client), exec_(std::move(exec)), started_(std::move(executor)) {}
+      : client_(client),
+        exec_(std::move(exec)),
+        started_(executor),
+        signals_(executor, SIGINT, SIGTERM) {}
 
   Task<Result<int>> Run() {
     CO_TRY_ASSIGN(auto info, co_await client_.Call("GET", "/sandboxes/" + PercentEncode(exec_.id)));
@@ -210,8 +213,7 @@ class Execution {
 
   // Returns when the user has had enough and the command was told to end.
   Task<void> Interrupted() {
-    asio::signal_set signals(co_await asio::this_coro::executor, SIGINT, SIGTERM);
-    auto [ec, number] = co_await signals.async_wait(kAwait);
+    auto [ec, number] = co_await signals_.async_wait(kAwait);
     if (!ec && pid_)
       (void)co_await client_.CallEnvd(sandbox_, "/process.Process/SendSignal",
                                       {{"process", Selector(*pid_)}, {"signal", "SIGNAL_SIGTERM"}});
@@ -223,6 +225,7 @@ class Execution {
   std::unique_ptr<http::ClientConnection> connection_;
   std::optional<uint32_t> pid_;
   Condition started_;
+  asio::signal_set signals_;  // from the beginning, so that none is missed
   // Reading a terminal, a file or a pipe blocks; it gets a thread of its own.
   asio::thread_pool input_{1};
 };

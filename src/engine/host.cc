@@ -102,6 +102,8 @@ Result<std::string> Host::MeminfoFile(int64_t memory_bytes) const {
   return path;
 }
 
+std::string RecordsName(const std::string& data_dir) { return "sandboxes-" + ServerTag(data_dir); }
+
 Status EnterEngineDirectory(const Config& config) {
   std::string path = config.data_dir + "/engine";
   std::error_code ec;
@@ -115,8 +117,8 @@ Status EnterEngineDirectory(const Config& config) {
   if (info.st_uid != geteuid() || (info.st_mode & 077))
     return Fail(Code::kFailedPrecondition, "{} must belong to root with mode 0700", path);
   if (fchdir(fd.get())) return FailErrno("entering {}", path);
-  for (const char* name : {kSandboxesDir, kBlankDir, kShelvesDir, kShelfMount, kMountPoint,
-                           kProcPoint, kSysPoint, kMeminfoDir, kEmptyDir})
+  for (const char* name : {kBlankDir, kShelvesDir, kShelfMount, kMountPoint, kProcPoint, kSysPoint,
+                           kMeminfoDir, kEmptyDir})
     if (mkdir(name, 0755) && errno != EEXIST) return FailErrno("creating {}/{}", path, name);
   UniqueFd nothing(open(kEmptyFile, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0444));
   if (!nothing) return FailErrno("creating {}/{}", path, kEmptyFile);

@@ -66,6 +66,8 @@ class Host {
   std::map<std::string, Template> templates_;  // by root_dir as asked for
 };
 
+// The boot directory (boot_dir.h) behind kSandboxesDir.
+std::string RecordsName(const std::string& data_dir);
 // Makes the engine's directory below data_dir if need be, and makes it the current one.
 Status EnterEngineDirectory(const Config& config);
 // Copies caisson-envd from beside the running program to envd-<digest>/envd, once per version, and

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <set>
 
 #include "base/log.h"
+#include "engine/boot_dir.h"
 #include "engine/creation.h"
 #include "engine/pidfd.h"
 #include "engine/record.h"
@@ -67,6 +69,11 @@ Status NamespaceDriver::OpenHost() {
 Status NamespaceDriver::Prepare() {
   TRY(InstallEnvd());
   TRY_ASSIGN(shelf_, Shelf::Mount());
+  if (mkdir(kMachineDirectory, 0700) && errno != EEXIST)
+    return FailErrno("creating {}", kMachineDirectory);
+  TRY(MakeBootDirectory(fmt::format("{}/slots", kMachineDirectory), "slots"));
+  // Only now that the lock is ours: an earlier engine removes it as its last act.
+  TRY(MakeBootDirectory(kSandboxesDir, "sandboxes-" + ServerTag(config_.data_dir)));
   network_ = NetworkRoot::SetUp(config_);
   if (!network_.available)
     LogWarn("sandboxes have no network", {{"reason", network_.reason}});
@@ -111,6 +118,7 @@ void NamespaceDriver::CleanUp() {
   if (Status removed = NetworkRoot::TearDown(config_); network_.available && !removed)
     LogWarn("the network rules stay behind", {{"error", removed.error().message()}});
   host_->cgroups().RemoveIfEmpty();
+  RemoveBootDirectory(kSandboxesDir, RecordsName(config_.data_dir));
 }
 
 Result<Sandbox> NamespaceDriver::Adopt(const std::string& id) {

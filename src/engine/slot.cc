@@ -206,7 +206,7 @@ Result<std::unique_ptr<SlotTable>> SlotTable::Open(const Config& config,
   std::string slots = directory + "/slots";
   for (const std::string& path : {directory, slots})
     if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return FailErrno("cannot make {}", path);
-  table->directory_.Reset(open(slots.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  table->directory_.Reset(open(slots.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!table->directory_) return FailErrno("cannot open {}", slots);
   struct stat st;
   // SECURITY: whoever can write there could make two sandboxes share a range.

@@ -27,6 +27,10 @@
 
 namespace caisson::engine {
 
+// Where all servers of a machine meet. The engine makes kMachineDirectory/slots before the first
+// table is opened; it may be a link (boot_dir.h).
+inline constexpr const char* kMachineDirectory = "/run/caisson";
+
 // Each sandbox owns this many consecutive user and group ids.
 inline constexpr uint32_t kIdsPerSandbox = 65536;
 
@@ -95,7 +99,7 @@ class SlotTable {
   // Uses uid_base, max_slots, network_cidr and data_dir of the settings; makes `directory` (mode
   // 0700) if it is missing. Tests give their own directory.
   static Result<std::unique_ptr<SlotTable>> Open(const Config& config,
-                                                 const std::string& directory = "/run/caisson");
+                                                 const std::string& directory = kMachineDirectory);
   ~SlotTable();
   SlotTable(const SlotTable&) = delete;
   SlotTable& operator=(const SlotTable&) = delete;

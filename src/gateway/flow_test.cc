@@ -49,6 +49,23 @@ TEST_F(GatewayTest, BothBodiesMoveAtOnce) {
   });
 }
 
+TEST_F(GatewayTest, AClientThatAsksFirstIsToldToSend) {
+  On("POST", "/echo", Echo());
+  Run([this]() -> Task<void> {
+    for (size_t size : {size_t{100}, size_t{1} << 20}) {
+      auto connection = co_await Connect();
+      http::RequestHead head = Request("POST", "/echo");
+      head.headers.Set("Expect", "100-continue");
+      EXPECT_TRUE(co_await connection->SendHead(std::move(head), size));
+      std::string interim(25, '\0');  // all of it: "HTTP/1.1 100 Continue" and two line ends
+      auto n = co_await WithDeadline<size_t>(1s, "waiting", connection->stream().Read(interim));
+      EXPECT_TRUE(n && interim.starts_with("HTTP/1.1 100 ")) << size;
+      EXPECT_TRUE(co_await connection->WriteBody(std::string(size, 'x')));
+      EXPECT_EQ((co_await Receive(*connection)).body.size(), size);
+    }
+  });
+}
+
 TEST_F(GatewayTest, AnAnswerBeforeTheEndOfTheRequest) {
   On("POST", "/refuse", [](http::Exchange& exchange) -> Task<void> {
     (void)co_await exchange.Send(http::Response::Text(413, "too much"));

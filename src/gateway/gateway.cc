@@ -5,6 +5,7 @@
 
 #include "base/encoding.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "gateway/connect.h"
 #include "gateway/flow.h"
 #include "gateway/headers.h"
@@ -34,7 +35,7 @@ bool IsInternalPath(std::string_view path) {
 http::Response InternalPathAnswer(std::string_view path) {
   http::Response response = http::Response::Json(
       404, boost::json::object{
-               {"message", "This path is internal"}, {"path", std::string(path)}, {"code", 404}});
+               {"message", "This path is internal"}, {"path", ToUtf8(path)}, {"code", 404}});
   response.headers.Set("Content-Type", "application/json; charset=utf-8");
   AllowAnyOrigin(response.headers);
   return response;

@@ -214,18 +214,22 @@ Task<void> Connection::Linger() {
 
 Task<Result<size_t>> Connection::Read(std::span<char> buffer) {
   if (!stream_) co_return Fail(Code::kFailedPrecondition, "the connection was upgraded");
-  if (expects_continue_ && !answered()) {
-    expects_continue_ = false;
-    CO_TRY(co_await stream_->Write("HTTP/1.1 100 Continue\r\n\r\n"));
-  }
+  CO_TRY(co_await InviteBody());
   auto scope = watchdog_.Stall(options_.body_stall_timeout);
   co_return CheckRead(co_await reader_.ReadBody(buffer));
 }
 
 Task<Result<size_t>> Connection::ReadPipe(Pipe& pipe) {
   if (!CanReadPipe()) co_return NoPipe();
+  CO_TRY(co_await InviteBody());
   auto scope = watchdog_.Stall(options_.body_stall_timeout);
   co_return CheckRead(co_await reader_.ReadBody(pipe));
+}
+
+Task<Status> Connection::InviteBody() {
+  if (!expects_continue_ || answered()) co_return Status();
+  expects_continue_ = false;
+  co_return co_await stream_->Write("HTTP/1.1 100 Continue\r\n\r\n");
 }
 
 template <class T>

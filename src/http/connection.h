@@ -63,6 +63,8 @@ class Connection final : public Exchange {
   // Writes with the stall limit; on failure the answer is broken.
   Task<Status> WriteOut(std::string_view first, std::string_view second = {},
                         std::string_view third = {});
+  // Tells a client that waits for it to send its body.
+  Task<Status> InviteBody();
   // What a failed read of the body means for the connection.
   template <class T>
   Result<T> CheckRead(Result<T> read);
