@@ -120,12 +120,17 @@ def available_kb():
 
 
 def settled_kb():
-    """Memory available to programs, after the kernel has finished what it does lazily."""
-    os.sync()
-    with open("/proc/sys/vm/drop_caches", "w") as file:
-        file.write("3")
-    time.sleep(2)
-    return available_kb()
+    """Memory available to programs, once the kernel has finished what it frees lazily."""
+    deadline, last = time.monotonic() + 90, 0
+    while True:
+        os.sync()
+        with open("/proc/sys/vm/drop_caches", "w") as file:
+            file.write("3")
+        time.sleep(3)
+        now = available_kb()
+        if now - last < 8 << 10 or time.monotonic() > deadline:
+            return now
+        last = now
 
 
 def density_table(server):

@@ -73,7 +73,7 @@ Status NamespaceDriver::Prepare() {
     return FailErrno("creating {}", kMachineDirectory);
   TRY(MakeBootDirectory(fmt::format("{}/slots", kMachineDirectory), "slots"));
   // Only now that the lock is ours: an earlier engine removes it as its last act.
-  TRY(MakeBootDirectory(kSandboxesDir, "sandboxes-" + ServerTag(config_.data_dir)));
+  TRY(MakeBootDirectory(kSandboxesDir, RecordsName(config_.data_dir)));
   network_ = NetworkRoot::SetUp(config_);
   if (!network_.available)
     LogWarn("sandboxes have no network", {{"reason", network_.reason}});

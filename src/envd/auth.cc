@@ -2,6 +2,7 @@
 
 #include "base/encoding.h"
 #include "base/text.h"
+#include "http/file_signature.h"
 
 namespace caisson::envd {
 namespace {
@@ -27,16 +28,6 @@ bool HasToken(const http::RequestHead& request, const Settings& settings) {
   return ConstantTimeEqual(request.headers.Value(kTokenHeader), settings.access_token);
 }
 
-std::string FileSignature(std::string_view path, std::string_view operation,
-                          std::string_view username, std::string_view token,
-                          std::optional<std::string_view> expiration) {
-  std::string raw = fmt::format("{}:{}:{}:{}", path, operation, username, token);
-  if (expiration) raw.append(":").append(*expiration);
-  std::string digest = Base64Encode(Sha256(raw));
-  while (digest.ends_with('=')) digest.pop_back();
-  return "v1_" + digest;
-}
-
 Status CheckFileAccess(const http::RequestHead& request, const http::Query& query,
                        std::string_view operation, const Settings& settings, Time now) {
   if (settings.access_token.empty()) return {};
@@ -48,8 +39,8 @@ Status CheckFileAccess(const http::RequestHead& request, const http::Query& quer
   if (!signature) return Fail(Code::kUnauthenticated, "missing signature query parameter");
   auto expiration = query.Get("signature_expiration");
   std::string expected =
-      FileSignature(query.Get("path").value_or(""), operation, query.Get("username").value_or(""),
-                    settings.access_token, expiration);
+      http::FileSignature(query.Get("path").value_or(""), operation,
+                          query.Get("username").value_or(""), settings.access_token, expiration);
   if (!ConstantTimeEqual(expected, *signature))
     return Fail(Code::kUnauthenticated, "invalid signature");
   if (expiration) {

@@ -18,11 +18,6 @@ inline constexpr std::string_view kTokenHeader = "X-Access-Token";
 // True if the request carries the sandbox's token, or the sandbox has none.
 bool HasToken(const http::RequestHead& request, const Settings& settings);
 
-// The signature of a file URL; `expiration` is unix seconds as text, or nothing.
-std::string FileSignature(std::string_view path, std::string_view operation,
-                          std::string_view username, std::string_view token,
-                          std::optional<std::string_view> expiration);
-
 // /files: a token in the header, or a signature in the query. `operation` is "read" or "write".
 // Every failure is kUnauthenticated with the exact text that clients compare.
 Status CheckFileAccess(const http::RequestHead& request, const http::Query& query,

@@ -9,6 +9,7 @@
 #include "envd/auth.h"
 #include "envd/content_encoding.h"
 #include "envd/test_support.h"
+#include "http/file_signature.h"
 
 namespace caisson::envd {
 namespace {
@@ -330,7 +331,8 @@ TEST_F(SecuredFilesTest, NeedATokenOrASignature) {
             "access token present in header but does not match");
   EXPECT_EQ(Message(Get("f")), "missing signature query parameter");
   auto get = [&](const std::string& operation, std::optional<std::string> until) {
-    std::string signature = FileSignature(Path("f"), operation, "", settings.access_token, until);
+    std::string signature =
+        http::FileSignature(Path("f"), operation, "", settings.access_token, until);
     std::string target =
         "/files?path=" + PercentEncode(Path("f")) + "&signature=" + PercentEncode(signature);
     if (until) target += "&signature_expiration=" + *until;
@@ -344,8 +346,9 @@ TEST_F(SecuredFilesTest, NeedATokenOrASignature) {
 }
 
 TEST(Signature, MatchesTheKnownVector) {
-  EXPECT_EQ(FileSignature("hello.txt", "read", "user", "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0", {}),
-            "v1_gUtH/s9YCJWgCizjfUxuWfhFE4QSydOWEIIvfLwDr6E");
+  EXPECT_EQ(
+      http::FileSignature("hello.txt", "read", "user", "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0", {}),
+      "v1_gUtH/s9YCJWgCizjfUxuWfhFE4QSydOWEIIvfLwDr6E");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "gateway/signature.h"
 
 #include "base/encoding.h"
+#include "http/file_signature.h"
 
 namespace caisson::gateway {
 
@@ -17,11 +18,9 @@ SignedFields SignedFields::From(const http::RequestHead& request) {
 }
 
 std::string Sign(const SignedFields& fields, std::string_view token) {
-  std::string raw = fmt::format("{}:{}:{}:{}", fields.path, fields.operation, fields.user, token);
-  if (!fields.expiration.empty()) raw += ":" + fields.expiration;
-  std::string encoded = Base64Encode(Sha256(raw));
-  encoded.erase(encoded.find_last_not_of('=') + 1);
-  return "v1_" + encoded;
+  std::optional<std::string_view> expiration;
+  if (!fields.expiration.empty()) expiration = fields.expiration;
+  return http::FileSignature(fields.path, fields.operation, fields.user, token, expiration);
 }
 
 bool IsSignedWith(const SignedFields& fields, std::string_view token) {

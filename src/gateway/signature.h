@@ -1,6 +1,5 @@
-// Signatures of /files URLs: how an SDK's downloadUrl() and uploadUrl() prove that their maker knew
-// the sandbox's access token. envd checks them (and their expiry); the gateway only uses them to
-// find the sandbox when nothing else names it.
+// Finding the sandbox of a signed /files URL (http/file_signature.h) when nothing else names it.
+// Whether the signature still holds is envd's matter.
 #pragma once
 
 #include <string>
@@ -21,7 +20,6 @@ struct SignedFields {
   static SignedFields From(const http::RequestHead& request);
 };
 
-// "v1_" + unpadded base64 of SHA-256 over path:operation:user:token[:expiration].
 std::string Sign(const SignedFields& fields, std::string_view token);
 // Whether `fields.signature` was made with `token`; takes the same time whatever differs.
 bool IsSignedWith(const SignedFields& fields, std::string_view token);
