@@ -70,8 +70,7 @@ Result<UniqueFd> OpenListener(uint16_t port) {
 Daemon::Daemon(asio::any_io_executor executor, Settings settings)
     : settings_(std::move(settings)),
       resources_(ResourceLimits::FromEnvironment()),
-      tasks_(executor),
-      processes_(executor, settings_, [this] { OnProcessStart(); }),
+      processes_(executor, settings_),
       process_service_(settings_, processes_),
       filesystem_service_(executor, settings_, worker_),
       file_api_(settings_, worker_),
@@ -107,13 +106,10 @@ Status Daemon::Start() {
   return server_.Adopt(std::move(listener));
 }
 
-void Daemon::AfterStart() { resources_.WriteMeminfo(kMeminfoFile); }
-
 Task<void> Daemon::Stop() {
   co_await server_.Stop(std::chrono::milliseconds(0));
   co_await filesystem_service_.Stop();
   co_await processes_.Stop();
-  co_await tasks_.Stop();
 }
 
 Task<void> Daemon::Handle(http::Exchange& exchange) {
@@ -179,21 +175,6 @@ Status Daemon::ApplyInit(const http::RequestHead& head, std::string_view body) {
   if (!user.empty()) settings_.default_user = std::move(user);
   if (!workdir.empty()) settings_.default_workdir = std::move(workdir);
   return {};
-}
-
-void Daemon::OnProcessStart() {
-  if (refreshing_) return resources_.WriteMeminfo(kMeminfoFile);
-  refreshing_ = true;
-  tasks_.Spawn("meminfo", RefreshMeminfo());
-}
-
-Task<void> Daemon::RefreshMeminfo() {
-  while (processes_.size() > 0) {
-    resources_.WriteMeminfo(kMeminfoFile);
-    co_await SleepFor(std::chrono::seconds(1));
-  }
-  resources_.WriteMeminfo(kMeminfoFile);
-  refreshing_ = false;
 }
 
 }  // namespace caisson::envd

@@ -24,8 +24,6 @@ class Daemon {
   // Listens on all addresses (IPv6 and IPv4 where there is IPv6) and begins to reap children.
   Status Start();
   uint16_t port() const { return server_.port(); }
-  // What can wait until somebody can connect: the sandbox's own /proc/meminfo.
-  void AfterStart();
   // Ends connections and coroutines; processes go on.
   Task<void> Stop();
 
@@ -36,20 +34,16 @@ class Daemon {
   // Applies the body of POST /init; kUnauthenticated without the current token.
   Status ApplyInit(const http::RequestHead& head, std::string_view body);
   void RegisterRoutes();
-  void OnProcessStart();
-  Task<void> RefreshMeminfo();
 
   Settings settings_;
   Resources resources_;
   Worker worker_;
-  TaskGroup tasks_;
   ProcessTable processes_;
   ProcessService process_service_;
   FilesystemService filesystem_service_;
   FileApi file_api_;
   http::Router router_;
   http::Server server_;
-  bool refreshing_ = false;
   std::optional<Time> initialized_;  // timestamp of the newest POST /init
 };
 

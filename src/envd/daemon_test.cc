@@ -132,16 +132,6 @@ TEST_F(DaemonTest, MetricsAreNumbersOfThisMachine) {
   EXPECT_TRUE(metrics.contains("mem_cache"));
 }
 
-TEST(Meminfo, HasTheLinesThatProgramsRead) {
-  std::string text = MeminfoText(1 << 30, 256 << 20);
-  EXPECT_THAT(text, HasSubstr("MemTotal:        1048576 kB\n"));
-  EXPECT_THAT(text, HasSubstr("MemFree:          786432 kB\n"));
-  EXPECT_THAT(text, HasSubstr("MemAvailable:     786432 kB\n"));
-  for (auto name : {"Buffers:", "Cached:", "SwapTotal:", "SwapFree:"})
-    EXPECT_THAT(text, HasSubstr(name));
-  EXPECT_THAT(MeminfoText(1 << 20, 1 << 30), HasSubstr("MemFree:               0 kB\n"));
-}
-
 TEST(SettingsText, IsReadAndChecked) {
   auto settings = ParseSettings(
       R"({"sandboxId":"i1","templateId":"t","accessToken":"a","envVars":{"A":"1"},)"

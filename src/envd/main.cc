@@ -55,7 +55,6 @@ int Run(int argc, char** argv) {
   }
   ReportReady(engine, daemon.port());
   RaiseDescriptorLimit();
-  daemon.AfterStart();
   if (getpid() == 1) WriteIdentity(*settings);
   loop.run();
   return 0;

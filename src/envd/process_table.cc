@@ -84,9 +84,8 @@ Status CheckTexts(const ProcessConfig& config) {
 
 }  // namespace
 
-ProcessTable::ProcessTable(asio::any_io_executor executor, const Settings& settings,
-                           std::function<void()> on_start)
-    : executor_(executor), settings_(settings), on_start_(std::move(on_start)), tasks_(executor) {}
+ProcessTable::ProcessTable(asio::any_io_executor executor, const Settings& settings)
+    : executor_(executor), settings_(settings), tasks_(executor) {}
 
 Status ProcessTable::Begin() {
   sigset_t mask;
@@ -182,7 +181,6 @@ Task<Result<ProcessTable::Started>> ProcessTable::Start(StartRequest request) {
   std::optional<std::chrono::steady_clock::time_point> deadline;
   if (request.timeout) deadline = begun + *request.timeout;
   process->Run(tasks_, deadline, [this, process = process.get()] { Retain(*process); });
-  on_start_();
   co_return std::move(started);
 }
 

@@ -34,9 +34,8 @@ using Selector = std::variant<pid_t, std::string>;
 
 class ProcessTable {
  public:
-  // `settings` must outlive the table. `on_start` runs after each start.
-  ProcessTable(asio::any_io_executor executor, const Settings& settings,
-               std::function<void()> on_start);
+  // `settings` must outlive the table.
+  ProcessTable(asio::any_io_executor executor, const Settings& settings);
 
   // Begins to reap. SIGCHLD is blocked in the calling thread and read from a descriptor.
   Status Begin();
@@ -73,7 +72,6 @@ class ProcessTable {
 
   asio::any_io_executor executor_;
   const Settings& settings_;
-  std::function<void()> on_start_;
   TaskGroup tasks_;
   std::optional<asio::posix::stream_descriptor> signals_;
   std::map<pid_t, std::shared_ptr<Process>> live_;

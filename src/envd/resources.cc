@@ -45,8 +45,7 @@ ResourceLimits ResourceLimits::FromEnvironment() {
   limits.cpus = ParseCpus(getenv("CAISSON_CPUS"));
   const char* memory = getenv("CAISSON_MEMORY_BYTES");
   limits.memory_bytes = memory != nullptr ? ParseInt<uint64_t>(memory).value_or(0) : 0;
-  limits.memory_limited = limits.memory_bytes > 0;
-  if (!limits.memory_limited) {
+  if (limits.memory_bytes == 0) {
     struct sysinfo info{};
     sysinfo(&info);
     limits.memory_bytes = info.totalram * info.mem_unit;
@@ -85,53 +84,6 @@ Result<boost::json::object> Resources::Metrics() {
       {"disk_used", (disk.f_blocks - disk.f_bfree) * block},
       {"disk_total", disk.f_blocks * block},
   };
-}
-
-std::string MeminfoText(uint64_t total_bytes, uint64_t used_bytes) {
-  uint64_t total = total_bytes >> 10, used = std::min(used_bytes, total_bytes) >> 10;
-  const std::pair<std::string_view, uint64_t> lines[] = {
-      {"MemTotal:", total},
-      {"MemFree:", total - used},
-      {"MemAvailable:", total - used},
-      {"Buffers:", 0},
-      {"Cached:", 0},
-      {"SwapCached:", 0},
-      {"Active:", used},
-      {"Inactive:", 0},
-      {"Active(anon):", used},
-      {"Inactive(anon):", 0},
-      {"Active(file):", 0},
-      {"Inactive(file):", 0},
-      {"Unevictable:", 0},
-      {"Mlocked:", 0},
-      {"SwapTotal:", 0},
-      {"SwapFree:", 0},
-      {"Dirty:", 0},
-      {"Writeback:", 0},
-      {"AnonPages:", used},
-      {"Mapped:", 0},
-      {"Shmem:", 0},
-      {"KReclaimable:", 0},
-      {"Slab:", 0},
-      {"SReclaimable:", 0},
-      {"SUnreclaim:", 0},
-      {"KernelStack:", 0},
-      {"PageTables:", 0},
-      {"CommitLimit:", total},
-      {"Committed_AS:", used},
-  };
-  std::string text;
-  for (const auto& [name, value] : lines) text += fmt::format("{:<16}{:>8} kB\n", name, value);
-  return text;
-}
-
-void Resources::WriteMeminfo(const char* path) const {
-  if (!limits_.memory_limited) return;
-  UniqueFd fd(open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd) return;
-  std::string text = MeminfoText(limits_.memory_bytes, UsedMemory(ReadProcesses()));
-  if (pwrite(fd.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()))
-    (void)!ftruncate(fd.get(), static_cast<off_t>(text.size()));
 }
 
 }  // namespace caisson::envd

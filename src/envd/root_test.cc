@@ -90,7 +90,7 @@ TEST_F(UserTest, WhatIsMadeBelongsToTheUser) {
 // Files that the sandboxed envd must not write on this machine.
 std::string machine_id_file;
 
-// Inside new mount and pid namespaces: our own /proc, /run, machine-id and meminfo.
+// Inside new mount and pid namespaces: our own /proc, /run, machine-id.
 void MakeSandbox() {
   mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
   mount("proc", "/proc", "proc", 0, nullptr);
@@ -182,23 +182,6 @@ TEST_F(InitTest, ATreeThatKeepsForkingIsKilledCompletely) {
   EXPECT_EQ(outcome.error.at("code").as_string(), "deadline_exceeded");
   Wait(200ms);
   EXPECT_EQ(Bash("pgrep -cx 'sleep|bash'; true").out, "1\n");  // the asking bash itself
-}
-
-class MeminfoTest : public Unbooted {};
-
-TEST_F(MeminfoTest, RewritesTheFileInPlace) {
-  ASSERT_EQ(geteuid(), 0u) << "these tests need root";
-  WriteFile("meminfo", std::string(5000, 'x'));
-  struct stat before{}, after{};
-  stat(Path("meminfo").c_str(), &before);
-  ResourceLimits limits{.memory_bytes = 1 << 30, .cpus = 1, .memory_limited = true};
-  Resources(limits).WriteMeminfo(Path("meminfo").c_str());
-  stat(Path("meminfo").c_str(), &after);
-  EXPECT_EQ(before.st_ino, after.st_ino);
-  EXPECT_THAT(ReadBack("meminfo"), testing::StartsWith("MemTotal:        1048576 kB\n"));
-  EXPECT_THAT(ReadBack("meminfo"), Not(HasSubstr("x")));
-  Resources(limits).WriteMeminfo(Path("missing").c_str());
-  EXPECT_NE(stat(Path("missing").c_str(), &after), 0);
 }
 
 }  // namespace
