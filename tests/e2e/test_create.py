@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from support.rest import Rest, assert_error
+from support.rest import LISTED_FIELDS, Rest, assert_error
 
 ROUTES = ["/sandboxes", "/v2/sandboxes"]
 
@@ -68,18 +68,7 @@ def test_v1_secure(rest: Rest):
 def test_detail_has_every_required_field(rest: Rest):
     with rest.sandbox(metadata={"a": "b"}) as made:
         detail = rest.detail(made)
-        for name in (
-            "sandboxID",
-            "templateID",
-            "clientID",
-            "startedAt",
-            "endAt",
-            "state",
-            "cpuCount",
-            "memoryMB",
-            "diskSizeMB",
-            "envdVersion",
-        ):
+        for name in LISTED_FIELDS:
             assert detail[name] is not None, name
         assert detail["state"] == "running"
         assert detail["metadata"] == {"a": "b"}

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from support.rest import Rest, assert_error
+from support.rest import LISTED_FIELDS, Rest, assert_error
 
 
 @pytest.fixture(scope="module")
@@ -66,18 +66,7 @@ def test_total_running(rest: Rest, five):
 def test_required_fields(rest: Rest, five):
     tag, _ = five
     for item in rest.list(encoded({"tag": tag})):
-        for name in (
-            "sandboxID",
-            "templateID",
-            "clientID",
-            "startedAt",
-            "endAt",
-            "state",
-            "cpuCount",
-            "memoryMB",
-            "diskSizeMB",
-            "envdVersion",
-        ):
+        for name in LISTED_FIELDS:
             assert item[name] is not None, name
         assert item["alias"] == "base"
         assert "envdAccessToken" not in item

@@ -11,6 +11,13 @@ from dataclasses import dataclass
 from support.server import CaissonServer
 
 
+# What the SDKs need of every sandbox in a list or a detail.
+LISTED_FIELDS = (
+    "sandboxID", "templateID", "clientID", "startedAt", "endAt", "state",
+    "cpuCount", "memoryMB", "diskSizeMB", "envdVersion",
+)
+
+
 @dataclass
 class Response:
     status: int
