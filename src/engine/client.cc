@@ -225,22 +225,77 @@ Task<Result<std::vector<std::pair<std::string, Usage>>>> Client::Measure(
   co_return usages;
 }
 
-Task<Result<std::vector<Instance>>> Client::List() {
-  std::vector<Instance> instances;
+// A list that comes in pages, each beginning after the id that ended the one before.
+template <class Item, class ImplPtr>
+Task<Result<std::vector<Item>>> Pages(ImplPtr impl, std::string op,
+                                      Result<Item> (*decode)(const json::value&)) {
+  std::vector<Item> items;
   for (bool more = true; more;) {
-    std::string after = instances.empty() ? "" : instances.back().id;
+    std::string after = items.empty() ? "" : items.back().id;
     CO_TRY_ASSIGN(Message answer,
-                  co_await impl_->Call({{{"op", "list"}, {"after", after}}, "", {}}, kCallTimeout));
-    const json::value* found = answer.head.if_contains("instances");
-    if (!found || !found->is_array()) co_return Fail(Code::kInternal, "no instances in an answer");
+                  co_await impl->Call({{{"op", op}, {"after", after}}, "", {}}, kCallTimeout));
+    const json::value* found = answer.head.if_contains("items");
+    if (!found || !found->is_array()) co_return Fail(Code::kInternal, "no items in an answer");
     for (const json::value& value : found->get_array()) {
-      CO_TRY_ASSIGN(Instance instance, DecodeInstance(value));
-      instances.push_back(std::move(instance));
+      CO_TRY_ASSIGN(Item item, decode(value));
+      items.push_back(std::move(item));
     }
     const json::value* rest = answer.head.if_contains("more");
     more = rest && rest->is_bool() && rest->get_bool() && !found->get_array().empty();
   }
-  co_return instances;
+  co_return items;
+}
+
+Task<Result<std::vector<Instance>>> Client::List() {
+  return Pages<Instance>(impl_, "list", DecodeInstance);
+}
+
+Task<Result<Saved>> Client::Pause(std::string id, bool memory, milliseconds timeout) {
+  CO_TRY_ASSIGN(
+      Message answer,
+      co_await impl_->Call(
+          {{{"op", "pause"}, {"id", id}, {"memory", memory}, {"timeout_ms", timeout.count()}},
+           "",
+           {}},
+          timeout + kCreateGrace));
+  co_return DecodeSaved(answer.head["saved"]);
+}
+
+Task<Result<Instance>> Client::Resume(Spec spec, bool memory, milliseconds timeout) {
+  Message request = EncodeSpec(spec);
+  request.head["op"] = "resume";
+  request.head["memory"] = memory;
+  request.head["timeout_ms"] = timeout.count();
+  CO_TRY_ASSIGN(Message answer, co_await impl_->Call(std::move(request), timeout + kCreateGrace));
+  co_return DecodeInstance(answer.head["instance"]);
+}
+
+Task<Result<Saved>> Client::Snapshot(std::string id, std::string snapshot_id,
+                                     milliseconds timeout) {
+  CO_TRY_ASSIGN(Message answer, co_await impl_->Call({{{"op", "snapshot"},
+                                                       {"id", id},
+                                                       {"snapshot_id", snapshot_id},
+                                                       {"timeout_ms", timeout.count()}},
+                                                      "",
+                                                      {}},
+                                                     timeout + kCreateGrace));
+  co_return DecodeSaved(answer.head["saved"]);
+}
+
+Task<Status> Client::DeleteSaved(std::string id) {
+  CO_TRY(co_await impl_->Call({{{"op", "delete_saved"}, {"id", id}}, "", {}}, kDestroyTimeout));
+  co_return Status();
+}
+
+Task<Result<std::vector<Saved>>> Client::ListSaved() {
+  return Pages<Saved>(impl_, "list_saved", DecodeSaved);
+}
+
+Task<Status> Client::SetLimits(std::string id, Limits limits) {
+  CO_TRY(co_await impl_->Call(
+      {{{"op", "set_limits"}, {"id", id}, {"limits", EncodeLimits(limits)}}, "", {}},
+      kCallTimeout));
+  co_return Status();
 }
 
 Task<Result<Capabilities>> Client::GetCapabilities() {

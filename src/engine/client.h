@@ -29,6 +29,16 @@ class Engine {
       std::vector<std::string> ids) = 0;
   virtual Task<Result<std::vector<Instance>>> List() = 0;
   virtual Task<Result<Capabilities>> GetCapabilities() = 0;
+  // See the Driver's calls of the same names.
+  virtual Task<Result<Saved>> Pause(std::string id, bool memory,
+                                    std::chrono::milliseconds timeout) = 0;
+  virtual Task<Result<Instance>> Resume(Spec spec, bool memory,
+                                        std::chrono::milliseconds timeout) = 0;
+  virtual Task<Result<Saved>> Snapshot(std::string id, std::string snapshot_id,
+                                       std::chrono::milliseconds timeout) = 0;
+  virtual Task<Status> DeleteSaved(std::string id) = 0;
+  virtual Task<Result<std::vector<Saved>>> ListSaved() = 0;
+  virtual Task<Status> SetLimits(std::string id, Limits limits) = 0;
 };
 
 class Client : public Engine {
@@ -51,6 +61,14 @@ class Client : public Engine {
       std::vector<std::string> ids) override;
   Task<Result<std::vector<Instance>>> List() override;
   Task<Result<Capabilities>> GetCapabilities() override;
+  Task<Result<Saved>> Pause(std::string id, bool memory,
+                            std::chrono::milliseconds timeout) override;
+  Task<Result<Instance>> Resume(Spec spec, bool memory, std::chrono::milliseconds timeout) override;
+  Task<Result<Saved>> Snapshot(std::string id, std::string snapshot_id,
+                               std::chrono::milliseconds timeout) override;
+  Task<Status> DeleteSaved(std::string id) override;
+  Task<Result<std::vector<Saved>>> ListSaved() override;
+  Task<Status> SetLimits(std::string id, Limits limits) override;
 
  private:
   class Impl;

@@ -16,17 +16,22 @@ std::string_view ExitReasonName(ExitReason reason) {
   return "unknown";
 }
 
-Status Driver::Pause(const std::string&) {
-  return Fail(Code::kUnimplemented, "the {} driver cannot pause a sandbox", name());
+std::string_view TierName(Tier tier) {
+  switch (tier) {
+    case Tier::kMemory:
+      return "memory";
+    case Tier::kFiles:
+      return "files";
+    case Tier::kFrozen:
+      break;
+  }
+  return "frozen";
 }
-Status Driver::Resume(const std::string&) {
-  return Fail(Code::kUnimplemented, "the {} driver cannot resume a sandbox", name());
-}
-Result<std::string> Driver::Snapshot(const std::string&) {
-  return Fail(Code::kUnimplemented, "the {} driver cannot take snapshots", name());
-}
-Result<Sandbox> Driver::Fork(const std::string&, const std::string&) {
-  return Fail(Code::kUnimplemented, "the {} driver cannot fork a sandbox", name());
+
+Result<Tier> ParseTier(std::string_view name) {
+  for (Tier tier : {Tier::kMemory, Tier::kFiles, Tier::kFrozen})
+    if (TierName(tier) == name) return tier;
+  return Fail(Code::kInvalidArgument, "'{}' is no way to save a sandbox", name);
 }
 
 }  // namespace caisson::engine

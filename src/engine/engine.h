@@ -36,6 +36,9 @@ struct Spec {
   Network network = Network::kInternet;
   // Opaque to the engine: handed to envd on its boot descriptor (at most kMaxBootBytes).
   std::string boot;
+  // "" = an empty disk over the template; else its files, and if it has one its memory, are those
+  // of this snapshot.
+  std::string snapshot;
 };
 inline constexpr size_t kMaxBootBytes = 160 << 10;
 
@@ -43,6 +46,29 @@ struct Instance {
   std::string id;
   int pid = 0;  // envd, as the host sees it
   Time created_at;
+  // Its processes were continued, not started: envd still has the settings it had when it was
+  // saved, and `Spec::boot` was not used.
+  bool continued = false;
+};
+
+// How a sandbox was put away.
+enum class Tier {
+  kMemory,  // memory and files on disk: costs no memory, survives a restart of the host
+  kFiles,   // files on disk, processes are gone
+  kFrozen,  // processes stand still in memory (swapped out where there is swap): no CPU time, but
+            // gone with a restart of the host. For what cannot be saved otherwise.
+};
+std::string_view TierName(Tier tier);
+Result<Tier> ParseTier(std::string_view name);
+
+// A paused sandbox or a snapshot, as it lies on disk.
+struct Saved {
+  std::string id;
+  Tier tier = Tier::kMemory;
+  std::string why_frozen;  // a sentence, for kFrozen
+  int64_t memory_bytes = 0;
+  int64_t disk_bytes = 0;  // allocated, without what it shares with others
+  Time at;
 };
 
 struct Usage {
@@ -64,9 +90,9 @@ std::string_view ExitReasonName(ExitReason reason);
 using Deadline = std::chrono::steady_clock::time_point;
 
 struct Capabilities {
-  bool pause = false;
-  bool snapshot = false;
-  bool fork = false;
+  // Memory can be saved: pause with kMemory, snapshots that continue. Else kFrozen and files only.
+  bool memory = false;
+  std::string why_no_memory;  // a sentence
   bool network = false;
 };
 
@@ -111,11 +137,27 @@ class Driver {
   // Of a sandbox whose `process` is readable, before Destroy().
   virtual ExitReason WhyEnded(const Sandbox& sandbox) = 0;
 
-  // Not every driver, nor every machine, can do these.
-  virtual Status Pause(const std::string& id);
-  virtual Status Resume(const std::string& id);
-  virtual Result<std::string> Snapshot(const std::string& id);
-  virtual Result<Sandbox> Fork(const std::string& id, const std::string& new_id);
+  // ---- saving: launcher jobs like Create() ------------------------------------
+  // Freeze, sync, save, in this order. On failure the sandbox runs on as if nothing had happened.
+  // `memory` false: only its files are kept. If the memory cannot be saved (a traced process, a
+  // nested pid namespace, no CRIU here) the sandbox stays frozen and Saved says so.
+  // Afterwards it lives only as Saved (kFrozen: it also keeps its slot and its cgroup).
+  virtual Result<Saved> Pause(const std::string& id, bool memory, Deadline deadline) = 0;
+  // The reverse. `memory` false: its files only, a cold boot with `spec.boot` and a new boot id.
+  // `spec.id` names what was paused. On failure it stays paused.
+  virtual Result<Sandbox> Resume(const Spec& spec, bool memory, Deadline deadline, int abort) = 0;
+  // An immutable copy of a running sandbox, which stands still meanwhile and keeps its processes
+  // and connections. Where its memory cannot be saved the snapshot has files only (kFiles).
+  virtual Result<Saved> Snapshot(const std::string& id, const std::string& snapshot_id,
+                                 Deadline deadline) = 0;
+  // Removes a paused sandbox's or a snapshot's files; unknown ids succeed. Sandboxes made from a
+  // snapshot keep what they share with it.
+  virtual Status DeleteSaved(const std::string& id) = 0;
+  // Everything saved by this server.
+  virtual std::vector<Saved> ListSaved() = 0;
+
+  // Takes effect at once. Shrinking the disk is not possible: kInvalidArgument.
+  virtual Status SetLimits(const Sandbox& sandbox, const Limits& limits) = 0;
 };
 
 }  // namespace caisson::engine

@@ -238,4 +238,19 @@ ExitReason NamespaceDriver::WhyEnded(const Sandbox& sandbox) {
   return status ? ExitReason::kEnvdKilled : ExitReason::kUnknown;
 }
 
+Result<Saved> NamespaceDriver::Pause(const std::string&, bool, Deadline) {
+  return Fail(Code::kUnimplemented, "not yet");
+}
+Result<Sandbox> NamespaceDriver::Resume(const Spec&, bool, Deadline, int) {
+  return Fail(Code::kUnimplemented, "not yet");
+}
+Result<Saved> NamespaceDriver::Snapshot(const std::string&, const std::string&, Deadline) {
+  return Fail(Code::kUnimplemented, "not yet");
+}
+Status NamespaceDriver::DeleteSaved(const std::string&) { return {}; }
+std::vector<Saved> NamespaceDriver::ListSaved() { return {}; }
+Status NamespaceDriver::SetLimits(const Sandbox&, const Limits&) {
+  return Fail(Code::kUnimplemented, "not yet");
+}
+
 }  // namespace caisson::engine

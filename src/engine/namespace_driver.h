@@ -28,6 +28,13 @@ class NamespaceDriver : public Driver {
   Result<std::vector<UniqueFd>> Dial(const Sandbox& sandbox, size_t count) override;
   Result<Usage> Measure(const Sandbox& sandbox) override;
   ExitReason WhyEnded(const Sandbox& sandbox) override;
+  Result<Saved> Pause(const std::string& id, bool memory, Deadline deadline) override;
+  Result<Sandbox> Resume(const Spec& spec, bool memory, Deadline deadline, int abort) override;
+  Result<Saved> Snapshot(const std::string& id, const std::string& snapshot_id,
+                         Deadline deadline) override;
+  Status DeleteSaved(const std::string& id) override;
+  std::vector<Saved> ListSaved() override;
+  Status SetLimits(const Sandbox& sandbox, const Limits& limits) override;
 
  private:
   Status OpenHost();

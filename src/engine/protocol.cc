@@ -89,32 +89,70 @@ Result<std::vector<std::string>> GetStrings(const json::object& head, std::strin
 Message EncodeSpec(const Spec& spec) {
   return {{{"id", spec.id},
            {"root_dir", spec.root_dir},
-           {"cpus", spec.limits.cpus},
-           {"memory_bytes", spec.limits.memory_bytes},
-           {"disk_bytes", spec.limits.disk_bytes},
-           {"pids", spec.limits.pids},
-           {"internet", spec.network == Network::kInternet}},
+           {"limits", EncodeLimits(spec.limits)},
+           {"internet", spec.network == Network::kInternet},
+           {"snapshot", spec.snapshot}},
           spec.boot,
           {}};
 }
 
 Result<Spec> DecodeSpec(Message message) {
   const json::object& o = message.head;
+  const json::value* given = o.if_contains("limits");
+  TRY_ASSIGN(Limits limits, DecodeLimits(given ? *given : json::value()));
   return Decode("spec", [&] {
     return Spec{.id = String(o, "id"),
                 .root_dir = String(o, "root_dir"),
-                .limits = {.cpus = Int(o, "cpus"),
-                           .memory_bytes = Int(o, "memory_bytes"),
-                           .disk_bytes = Int(o, "disk_bytes"),
-                           .pids = Int(o, "pids")},
+                .limits = limits,
                 .network = o.at("internet").as_bool() ? Network::kInternet : Network::kNone,
-                .boot = std::move(message.body)};
+                .boot = std::move(message.body),
+                .snapshot = String(o, "snapshot")};
+  });
+}
+
+json::object EncodeLimits(const Limits& limits) {
+  return {{"cpus", limits.cpus},
+          {"memory_bytes", limits.memory_bytes},
+          {"disk_bytes", limits.disk_bytes},
+          {"pids", limits.pids}};
+}
+
+Result<Limits> DecodeLimits(const json::value& value) {
+  return Decode("limits", [&] {
+    const json::object& o = value.as_object();
+    return Limits{.cpus = Int(o, "cpus"),
+                  .memory_bytes = Int(o, "memory_bytes"),
+                  .disk_bytes = Int(o, "disk_bytes"),
+                  .pids = Int(o, "pids")};
+  });
+}
+
+json::object EncodeSaved(const Saved& saved) {
+  return {{"id", saved.id},
+          {"tier", TierName(saved.tier)},
+          {"why_frozen", saved.why_frozen},
+          {"memory_bytes", saved.memory_bytes},
+          {"disk_bytes", saved.disk_bytes},
+          {"at", UnixNanos(saved.at)}};
+}
+
+Result<Saved> DecodeSaved(const json::value& value) {
+  return Decode("saved state", [&] {
+    const json::object& o = value.as_object();
+    return Saved{.id = String(o, "id"),
+                 .tier = ParseTier(String(o, "tier")).value(),
+                 .why_frozen = String(o, "why_frozen"),
+                 .memory_bytes = Int(o, "memory_bytes"),
+                 .disk_bytes = Int(o, "disk_bytes"),
+                 .at = FromUnixNanos(Int(o, "at"))};
   });
 }
 
 json::object EncodeInstance(const Instance& instance) {
-  return {
-      {"id", instance.id}, {"pid", instance.pid}, {"created_at", UnixNanos(instance.created_at)}};
+  return {{"id", instance.id},
+          {"pid", instance.pid},
+          {"created_at", UnixNanos(instance.created_at)},
+          {"continued", instance.continued}};
 }
 
 Result<Instance> DecodeInstance(const json::value& value) {
@@ -122,7 +160,8 @@ Result<Instance> DecodeInstance(const json::value& value) {
     const json::object& o = value.as_object();
     return Instance{.id = String(o, "id"),
                     .pid = static_cast<int>(Int(o, "pid")),
-                    .created_at = FromUnixNanos(Int(o, "created_at"))};
+                    .created_at = FromUnixNanos(Int(o, "created_at")),
+                    .continued = o.at("continued").as_bool()};
   });
 }
 
@@ -154,18 +193,16 @@ Result<Usage> DecodeUsage(const json::value& value) {
 }
 
 json::object EncodeCapabilities(const Capabilities& capabilities) {
-  return {{"pause", capabilities.pause},
-          {"snapshot", capabilities.snapshot},
-          {"fork", capabilities.fork},
+  return {{"memory", capabilities.memory},
+          {"why_no_memory", capabilities.why_no_memory},
           {"network", capabilities.network}};
 }
 
 Result<Capabilities> DecodeCapabilities(const json::value& value) {
   return Decode("capabilities", [&] {
     const json::object& o = value.as_object();
-    return Capabilities{.pause = o.at("pause").as_bool(),
-                        .snapshot = o.at("snapshot").as_bool(),
-                        .fork = o.at("fork").as_bool(),
+    return Capabilities{.memory = o.at("memory").as_bool(),
+                        .why_no_memory = String(o, "why_no_memory"),
                         .network = o.at("network").as_bool()};
   });
 }

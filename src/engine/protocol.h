@@ -1,8 +1,9 @@
 // Messages between server, engine and launchers: SOCK_SEQPACKET, one line of JSON (the head), and
 // after its newline raw bytes (the body; only boot data has one). Descriptors travel along.
 //
-//   request   {"call": number, "op": "create" | "destroy" | "dial" | "measure" | "list" |
-//              "capabilities", ...}
+//   request   {"call": number, "op": "create" | "destroy" | "pause" | "resume" |
+//              "snapshot" | "delete_saved" | "list_saved" | "set_limits" | "dial" | "measure" |
+//              "list" | "capabilities", ...}
 //   answer    {"call": number, ...} or {"call": number, "error": {"code", "message"}}
 //   event     {"event": "exit", "id", "reason"}
 #pragma once
@@ -54,6 +55,10 @@ json::object EncodeInstance(const Instance& instance);
 Result<Instance> DecodeInstance(const json::value& value);
 json::object EncodeUsage(const Usage& usage);
 Result<Usage> DecodeUsage(const json::value& value);
+json::object EncodeSaved(const Saved& saved);
+Result<Saved> DecodeSaved(const json::value& value);
+json::object EncodeLimits(const Limits& limits);
+Result<Limits> DecodeLimits(const json::value& value);
 json::object EncodeCapabilities(const Capabilities& capabilities);
 Result<Capabilities> DecodeCapabilities(const json::value& value);
 Result<ExitReason> DecodeExitReason(std::string_view name);

@@ -63,6 +63,8 @@ Status SetOptions(FileSystem& overlay) {
   // Renaming a directory of the template works, as everywhere else (npm does it).
   TRY(overlay.SetString("redirect_dir", "on"));
   // Never waits for a disk: neither for a guest's sync nor when it is unmounted.
+  // stat() and the kernel's own tables give one number to a file: CRIU finds what inotify watches.
+  TRY(overlay.SetString("xino", "on"));
   return overlay.SetFlag("volatile");
 }
 

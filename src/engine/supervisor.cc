@@ -248,7 +248,7 @@ Result<Message> Supervisor::List(const json::object& head) {
   for (; it != entries_.end() && instances.size() < kMaxInstancesPerMessage; ++it)
     if (it->second.state == Entry::State::kRunning)
       instances.push_back(EncodeInstance(it->second.sandbox.instance));
-  return Message{{{"instances", std::move(instances)}, {"more", it != entries_.end()}}, "", {}};
+  return Message{{{"items", std::move(instances)}, {"more", it != entries_.end()}}, "", {}};
 }
 
 void Supervisor::Reply(Call call, Result<Message> answer) {

@@ -33,6 +33,7 @@ class FakeEngine : public engine::Engine {
       co_return Fail(Code::kInternal, "a test wants this to fail");
     }
     instances.erase(id);
+    saved.erase(id);
     destroyed.insert(id);
     co_return Status();
   }
@@ -67,7 +68,60 @@ class FakeEngine : public engine::Engine {
   }
 
   Task<Result<engine::Capabilities>> GetCapabilities() override {
-    co_return engine::Capabilities{};
+    co_return engine::Capabilities{.memory = true, .network = true};
+  }
+
+  Task<Result<engine::Saved>> Pause(std::string id, bool memory,
+                                    std::chrono::milliseconds) override {
+    ++pauses;
+    if (pause_takes.count() > 0) co_await SleepFor(pause_takes);
+    if (pause_fails) co_return tl::unexpected(*pause_fails);
+    if (!instances.erase(id)) co_return Fail(Code::kNotFound, "no such sandbox");
+    engine::Saved state{.id = id, .tier = memory ? memory_tier : engine::Tier::kFiles, .at = Now()};
+    if (state.tier == engine::Tier::kFrozen) state.why_frozen = "a test wants it";
+    saved[id] = state;
+    co_return state;
+  }
+
+  Task<Result<engine::Instance>> Resume(engine::Spec spec, bool memory,
+                                        std::chrono::milliseconds) override {
+    ++resumes;
+    last_spec = spec;
+    std::string id = spec.id;
+    if (resume_takes.count() > 0) co_await SleepFor(resume_takes);
+    if (resume_fails) co_return tl::unexpected(*resume_fails);
+    auto it = saved.find(id);
+    if (it == saved.end()) co_return Fail(Code::kNotFound, "nothing was saved");
+    bool continued = memory && it->second.tier != engine::Tier::kFiles;
+    saved.erase(it);
+    instances[id] = spec;
+    co_return engine::Instance{.id = id, .pid = 1, .created_at = Now(), .continued = continued};
+  }
+
+  Task<Result<engine::Saved>> Snapshot(std::string id, std::string snapshot_id,
+                                       std::chrono::milliseconds) override {
+    if (snapshot_fails) co_return tl::unexpected(*snapshot_fails);
+    if (!instances.contains(id)) co_return Fail(Code::kNotFound, "no such sandbox");
+    saved[snapshot_id] = {.id = snapshot_id, .tier = memory_tier, .at = Now()};
+    co_return saved[snapshot_id];
+  }
+
+  Task<Status> DeleteSaved(std::string id) override {
+    saved.erase(id);
+    co_return Status();
+  }
+
+  Task<Result<std::vector<engine::Saved>>> ListSaved() override {
+    std::vector<engine::Saved> list;
+    for (const auto& [id, state] : saved) list.push_back(state);
+    co_return list;
+  }
+
+  Task<Status> SetLimits(std::string id, engine::Limits limits) override {
+    auto it = instances.find(id);
+    if (it == instances.end()) co_return Fail(Code::kNotFound, "no such sandbox");
+    it->second.limits = limits;
+    co_return Status();
   }
 
   // The sandbox ends by itself.
@@ -79,6 +133,9 @@ class FakeEngine : public engine::Engine {
   // What a test wants to happen.
   std::optional<Error> create_fails;
   std::optional<Error> dial_fails;
+  std::optional<Error> pause_fails, resume_fails, snapshot_fails;
+  std::chrono::milliseconds pause_takes{0}, resume_takes{0};
+  engine::Tier memory_tier = engine::Tier::kMemory;  // kFrozen: where memory cannot be saved
   std::optional<engine::ExitReason> exit_after_create;
   int destroy_failures = 0;
   std::chrono::milliseconds create_takes{0};
@@ -87,9 +144,10 @@ class FakeEngine : public engine::Engine {
 
   // What has happened.
   std::map<std::string, engine::Spec> instances;
+  std::map<std::string, engine::Saved> saved;
   std::set<std::string> destroyed;
   engine::Spec last_spec;
-  int creates = 0, destroys = 0, dials = 0, measures = 0;
+  int creates = 0, destroys = 0, pauses = 0, resumes = 0, dials = 0, measures = 0;
   ExitHandler on_exit;
 };
 

@@ -1,0 +1,69 @@
+// CRIU, the program that writes a process tree to files and makes it run again, as this engine uses
+// it: the distribution's own when it works on this kernel, else a bundle that ./run unpacked beside
+// the program and that brings its own libraries and loader.
+//
+// It is driven through its RPC socket (`criu swrk`): no shell, no scripts, and the restore stops
+// for us where the new network namespace must be set up. All calls block; made from a launcher.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "engine/engine.h"
+
+namespace caisson::engine {
+
+struct DumpPlan {
+  int pid = 0;          // first process of the sandbox; all of it is frozen already
+  int images = -1;      // an empty directory, open for reading
+  std::string freezer;  // absolute path of its cgroup (v2); frozen before and after
+  std::vector<std::string> external_mounts;  // mount points inside whose source is the host's
+  std::vector<std::string> scan;             // directories inside where inotify may watch
+};
+
+struct RestorePlan {
+  int images = -1;
+  std::string root;  // where the root file system is mounted, in the caller's mount namespace
+  // Mount point inside -> path of its source in the caller's mount namespace.
+  std::vector<std::pair<std::string, std::string>> external_mounts;
+  // Runs in the process that becomes CRIU, before it is executed: enters cgroups. Only system
+  // calls.
+  std::function<Status()> enter;
+  // Called when the namespaces exist and no process runs yet: gives the new network namespace its
+  // interfaces. `pid`: the future first process.
+  std::function<Status(int pid)> set_up_network;
+};
+
+class Criu {
+ public:
+  // Looks for it (config.criu, the machine's cache, PATH) and asks its version. kNotFound tells
+  // in a sentence what is missing and how to get it.
+  static Result<Criu> Find(const Config& config);
+
+  // Writes memory and state of everything under `pid`; the processes stay frozen. kUnimplemented:
+  // CRIU cannot take this tree (traced, nested pid namespace, ...); the message says what it was.
+  Status Dump(const DumpPlan& plan, Deadline deadline) const;
+  // Makes it run again. Returns the host's pid of the first process. On failure nothing runs.
+  Result<int> Restore(const RestorePlan& plan, Deadline deadline) const;
+
+  const std::string& version() const { return version_; }
+
+ private:
+  std::vector<std::string> command_;  // program and arguments up to its verb
+  std::string version_;
+};
+
+// Really saves and continues a process with a listening socket, in namespaces of its own. Some
+// 0.2 s; what `caisson doctor` and the engine's start rely on.
+Status TryCriu(const Criu& criu, Deadline deadline);
+
+// Rewrites the images so that they are restored into another range of user ids: inside nothing
+// changes. `directory` is open for reading.
+Status MoveUserRange(int directory, uint32_t uid_base);
+
+}  // namespace caisson::engine
