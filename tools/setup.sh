@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What ./run, ./test and ./bench have in common: packages, the build, templates.
+# What ./run, ./test and ./bench have in common: packages, the build, templates, CRIU.
 # Sourced with the root of the checkout as working directory. Nothing here asks a question.
 
 fail() {
@@ -113,4 +113,9 @@ prepare_template() {
   [[ -d $path ]] || fail "the template $1 could not be prepared (see above)."
   as_root mkdir -p "$2"
   as_root ln -sfn "$path" "$2/$1"
+}
+
+# prepare_criu: finds or fetches what saves the memory of paused sandboxes; works without it, too.
+prepare_criu() {
+  as_root tools/prepare-criu > /dev/null
 }
