@@ -20,22 +20,23 @@ namespace caisson::engine {
 
 struct DumpPlan {
   int pid = 0;          // first process of the sandbox; all of it is frozen already
-  int images = -1;      // an empty directory, open for reading
+  int images = -1;      // an empty directory, open for reading (not O_PATH)
   std::string freezer;  // absolute path of its cgroup (v2); frozen before and after
   std::vector<std::string> external_mounts;  // mount points inside whose source is the host's
   std::vector<std::string> scan;             // directories inside where inotify may watch
 };
 
 struct RestorePlan {
-  int images = -1;
+  int images = -1;   // see DumpPlan
   std::string root;  // where the root file system is mounted, in the caller's mount namespace
   // Mount point inside -> path of its source in the caller's mount namespace.
   std::vector<std::pair<std::string, std::string>> external_mounts;
-  // Runs in the process that becomes CRIU, before it is executed: enters cgroups. Only system
-  // calls.
+  int cgroup = -1;  // v2 cgroup that CRIU, and so everything restored, is born in
+  // Runs in the process that becomes CRIU, before it is executed: enters v1 cgroups and takes the
+  // cgroup namespace. Only system calls.
   std::function<Status()> enter;
   // Called when the namespaces exist and no process runs yet: gives the new network namespace its
-  // interfaces. `pid`: the future first process.
+  // interfaces; the loopback must be up afterwards. `pid`: the future first process.
   std::function<Status(int pid)> set_up_network;
 };
 
@@ -47,15 +48,22 @@ class Criu {
 
   // Writes memory and state of everything under `pid`; the processes stay frozen. kUnimplemented:
   // CRIU cannot take this tree (traced, nested pid namespace, ...); the message says what it was.
+  // Established TCP connections are saved as closed.
   Status Dump(const DumpPlan& plan, Deadline deadline) const;
-  // Makes it run again. Returns the host's pid of the first process. On failure nothing runs.
+  // Makes it run again. Returns the host's pid of the first process, a child of this process. On
+  // failure nothing runs.
   Result<int> Restore(const RestorePlan& plan, Deadline deadline) const;
 
   const std::string& version() const { return version_; }
 
  private:
+  Criu() = default;
+  Status Ask(Deadline deadline);
+
   std::vector<std::string> command_;  // program and arguments up to its verb
   std::string version_;
+  bool cover_run_ = false;    // /run is no tmpfs, so CRIU cannot keep its notes there
+  std::string kernel_facts_;  // the notes
 };
 
 // Really saves and continues a process with a listening socket, in namespaces of its own. Some
