@@ -1,0 +1,55 @@
+// The program that criu_test.cc saves and continues; static, first process of its namespaces.
+// Descriptor 0 is a listening socket: each connection gets the next number.
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// A process below, which shall be saved, too.
+static pid_t Sleeper() {
+  pid_t pid = fork();
+  while (pid == 0) pause();
+  return pid;
+}
+
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "";
+  size_t megabytes = argc > 2 ? strtoul(argv[2], nullptr, 10) : 1;
+  size_t bytes = megabytes << 20;
+  auto* memory = static_cast<char*>(
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  if (memory == MAP_FAILED) return 1;
+  for (size_t at = 0; at < bytes; at += 64) memory[at] = static_cast<char>(at >> 6);
+  pid_t child = Sleeper();
+  if (strcmp(what, "traced") == 0 && ptrace(PTRACE_SEIZE, child, nullptr, nullptr) != 0) return 2;
+  if (strcmp(what, "nested") == 0) {
+    if (unshare(CLONE_NEWPID) != 0) return 3;
+    Sleeper();
+  }
+  int terminal = -1;
+  if (strcmp(what, "terminal") == 0) {
+    terminal = open("/pts/ptmx", O_RDWR | O_NOCTTY);
+    if (terminal < 0 || unlockpt(terminal) != 0) return 4;
+    int other = ioctl(terminal, 0x5441 /* TIOCGPTPEER */, O_RDWR | O_NOCTTY);
+    if (other < 0 || write(terminal, "kept\n", 5) != 5) return 5;
+  }
+  for (int count = 1;; ++count) {
+    int connection = accept(0, nullptr, nullptr);
+    if (connection < 0) return 6;
+    bool intact = kill(child, 0) == 0;
+    for (size_t at = 0; at < bytes; at += 64)
+      intact = intact && memory[at] == static_cast<char>(at >> 6);
+    char text[32];
+    int length = snprintf(text, sizeof text, "%s %d\n", intact ? "intact" : "broken", count);
+    if (write(connection, text, static_cast<size_t>(length)) != length) return 7;
+    close(connection);
+  }
+}
