@@ -46,6 +46,9 @@ CapabilitySet EngineCapabilities() {
          | Bit(CAP_SYS_NICE)      // envd runs ahead of what it guards
          | Bit(CAP_SYS_PTRACE)    // to look at /proc/<pid> of sandboxes of an earlier engine
          | Bit(CAP_DAC_OVERRIDE)  // a data directory inside a user's home
+         | Bit(CAP_SYS_CHROOT)    // CRIU enters the mount namespaces it restores
+         // CRIU finds what inotify watches by handle, which kernels before 6.11 allow only so.
+         | Bit(CAP_DAC_READ_SEARCH)
          // An overlay acts on its layers with the rights of who mounted it, so what a sandbox's
          // root may do to its files must be allowed here. (Not CAP_SYS_RESOURCE: it would let a
          // sandbox use the reserve of its disk.)

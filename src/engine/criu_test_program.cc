@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -34,6 +35,8 @@ int main(int argc, char** argv) {
     if (unshare(CLONE_NEWPID) != 0) return 3;
     Sleeper();
   }
+  if (strcmp(what, "watching") == 0 && inotify_add_watch(inotify_init(), "/", IN_CREATE) < 0)
+    return 8;
   int terminal = -1;
   if (strcmp(what, "terminal") == 0) {
     terminal = open("/pts/ptmx", O_RDWR | O_NOCTTY);

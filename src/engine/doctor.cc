@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "engine/capabilities.h"
 #include "engine/cgroup.h"
+#include "engine/criu.h"
 #include "engine/doctor_trials.h"
 #include "engine/network.h"
 #include "engine/nft.h"
@@ -26,6 +27,7 @@ using Findings = std::vector<Finding>;
 using Level = Finding::Level;
 
 constexpr double kGiB = 1 << 30;
+constexpr std::chrono::seconds kTrialTimeout{20};
 
 void Ok(Findings& out, std::string topic, std::string message) {
   out.push_back({Level::kOk, std::move(topic), std::move(message), ""});
@@ -83,6 +85,8 @@ bool CheckPrivileges(Findings& out) {
                                                            {CAP_SYS_NICE, "sys_nice"},
                                                            {CAP_SYS_PTRACE, "sys_ptrace"},
                                                            {CAP_DAC_OVERRIDE, "dac_override"},
+                                                           {CAP_DAC_READ_SEARCH, "dac_read_search"},
+                                                           {CAP_SYS_CHROOT, "sys_chroot"},
                                                            {CAP_CHOWN, "chown"},
                                                            {CAP_FOWNER, "fowner"},
                                                            {CAP_FSETID, "fsetid"},
@@ -303,14 +307,43 @@ void CheckNames(Findings& out, const Config& config) {
          "install libnss-myhostname, or point a wildcard DNS name at this machine and set domain");
 }
 
-// Nice to know; nothing depends on them today.
+// What becomes of the memory of a paused sandbox.
+void CheckPausing(Findings& out, const Config& config) {
+  std::string swap = MemoryField("SwapTotal") > 0
+                         ? "there is swap for what stays in RAM"
+                         : "there is no swap, so what stays in RAM takes its room";
+  auto frozen = [&](std::string_view why) {
+    return fmt::format(
+        "paused sandboxes are frozen in RAM and lost when the machine restarts: {}; {}", why, swap);
+  };
+  if (!config.save_memory) {
+    Ok(out, "pausing", frozen("saving memory is switched off by the setting save_memory"));
+    return;
+  }
+  auto criu = Criu::Find(config);
+  if (!criu) {
+    Warn(out, "pausing", frozen(criu.error().message()),
+         "run tools/prepare-criu, or set criu to a folder that has it");
+    return;
+  }
+  Status tried = TryCriu(*criu, std::chrono::steady_clock::now() + kTrialTimeout);
+  if (tried)
+    Ok(out, "pausing",
+       fmt::format("the memory of paused sandboxes goes to disk: CRIU {} saved and continued a "
+                   "process; {}",
+                   criu->version(), swap));
+  else
+    Warn(out, "pausing",
+         frozen(fmt::format("CRIU {} does not work here ({})", criu->version(),
+                            tried.error().message())),
+         "a newer CRIU may know this kernel: remove the old one and run tools/prepare-criu");
+}
+
+// Nice to know; nothing depends on it today.
 void CheckExtras(Findings& out) {
   Ok(out, "kvm",
      access("/dev/kvm", F_OK) == 0 ? "/dev/kvm is there; the driver namespace does not use it"
                                    : "no /dev/kvm; the driver namespace does not need it");
-  Ok(out, "criu",
-     HasProgram("criu") ? "CRIU is installed; this version does not use it yet"
-                        : "CRIU is not installed; this version does not use it yet");
 }
 
 }  // namespace
@@ -323,6 +356,7 @@ std::vector<Finding> Examine(const Config& config) {
     CheckCgroups(out);
     CheckDisk(out, config);
     CheckNetwork(out, config);
+    CheckPausing(out, config);
   }
   CheckMemory(out, config);
   CheckDescriptors(out, config);

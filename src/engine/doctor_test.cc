@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "engine/cgroup.h"
+#include "engine/network.h"
 #include "engine/nft.h"
 
 namespace caisson::engine {
@@ -53,6 +54,7 @@ class DoctorTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(unshare(CLONE_NEWNET), 0);
+    ASSERT_TRUE(ConfigureLoopback());  // CRIU tries the kernel's TCP there
     char path[] = "/var/tmp/caisson-doctor-test-XXXXXX";
     ASSERT_NE(mkdtemp(path), nullptr);
     config_.data_dir = path;
@@ -73,7 +75,7 @@ TEST_F(DoctorTest, FindsThisMachineAbleAndLeavesNothing) {
   auto findings = Examine(config_);
   EXPECT_EQ(Census(config_.data_dir), before);
   for (const char* topic : {"kernel", "privileges", "namespaces", "seccomp", "cgroups",
-                            "disk limits", "root file system", "network"}) {
+                            "disk limits", "root file system", "network", "pausing"}) {
     const Finding* found = Find(findings, topic);
     ASSERT_NE(found, nullptr) << topic << "\n" << Describe(findings);
     EXPECT_EQ(found->level, Level::kOk) << topic << ": " << found->message;
@@ -111,6 +113,21 @@ TEST_F(DoctorTest, SaysWhatIsMissing) {
   ASSERT_EQ(mkdir((config_.data_dir + "/templates/base").c_str(), 0755), 0);
   ASSERT_TRUE(WriteFileAtomic(config_.data_dir + "/templates/base/template.json", "{}", 0644));
   EXPECT_EQ(Find(Examine(config_), "base template")->level, Level::kOk);
+}
+
+TEST_F(DoctorTest, NamesWhatBecomesOfPausedMemory) {
+  config_.network = "none";
+  auto findings = Examine(config_);
+  EXPECT_THAT(Find(findings, "pausing")->message,
+              testing::AllOf(testing::HasSubstr("goes to disk"), testing::HasSubstr("CRIU ")));
+  config_.criu = config_.data_dir;
+  findings = Examine(config_);
+  EXPECT_EQ(Find(findings, "pausing")->level, Level::kWarning);
+  EXPECT_THAT(Find(findings, "pausing")->message, testing::HasSubstr("frozen in RAM"));
+  config_.save_memory = false;
+  findings = Examine(config_);
+  EXPECT_EQ(Find(findings, "pausing")->level, Level::kOk);
+  EXPECT_THAT(Find(findings, "pausing")->message, testing::HasSubstr("save_memory"));
 }
 
 TEST_F(DoctorTest, WithoutRootItSaysSo) {
