@@ -159,7 +159,7 @@ TEST_F(CriuTest, ContinuesWhereItWas) {
 }
 
 TEST_F(CriuTest, ForksIntoAnotherRangeOfUsersWhileTheOriginalRuns) {
-  auto original = Start("terminal");
+  auto original = Start("terminal");  // whose device belongs to a group inside
   ASSERT_TRUE(original) << original.error().message();
   EXPECT_EQ(Ask(original->pid()), "intact 1");
   Status dumped = Dump(original->pid());
@@ -185,6 +185,27 @@ TEST_F(CriuTest, ForksIntoAnotherRangeOfUsersWhileTheOriginalRuns) {
   EXPECT_EQ(Owner(*second), std::to_string(kSecond));
 }
 
+TEST_F(CriuTest, KeepsWatchesOfFiles) {
+  {
+    auto subject = Start("watching");
+    ASSERT_TRUE(subject) << subject.error().message();
+    EXPECT_EQ(Ask(subject->pid()), "intact 1");
+    DumpPlan plan;
+    plan.pid = subject->pid();
+    plan.images = images_.get();
+    plan.scan = {"/"};
+    Status dumped = criu_->Dump(plan, In(seconds(30)));
+    ASSERT_TRUE(dumped) << dumped.error().message();
+  }
+  auto pid = Restore(images_.get(), root_);
+  ASSERT_TRUE(pid) << pid.error().message();
+  Subject continued(*pid);
+  EXPECT_EQ(Ask(*pid), "intact 2");
+  // It looks whether something was made in its root since it looked last.
+  std::ofstream(root_ + "/made");
+  EXPECT_EQ(Ask(*pid), "noticed 3");
+}
+
 TEST_F(CriuTest, AFrozenTreeIsSavedAndStaysFrozen) {
   auto layout = CgroupLayout::Detect();
   ASSERT_TRUE(layout) << layout.error().message();
@@ -195,12 +216,10 @@ TEST_F(CriuTest, AFrozenTreeIsSavedAndStaysFrozen) {
     auto subject = Start("count");
     ASSERT_TRUE(subject) << subject.error().message();
     EXPECT_EQ(Ask(subject->pid()), "intact 1");
-    for (int pid : {subject->pid()}) {
-      auto children = ReadFile(fmt::format("/proc/{0}/task/{0}/children", pid));
-      ASSERT_TRUE(children);
-      ASSERT_TRUE(WriteKernelFile(cgroup + "/cgroup.procs", std::to_string(pid)));
-      ASSERT_TRUE(WriteKernelFile(cgroup + "/cgroup.procs", Trim(*children)));
-    }
+    auto child = ReadFile(fmt::format("/proc/{0}/task/{0}/children", subject->pid()));
+    ASSERT_TRUE(child);
+    ASSERT_TRUE(WriteKernelFile(cgroup + "/cgroup.procs", std::to_string(subject->pid())));
+    ASSERT_TRUE(WriteKernelFile(cgroup + "/cgroup.procs", Trim(*child)));
     ASSERT_TRUE(WriteKernelFile(cgroup + "/cgroup.freeze", "1"));
     DumpPlan plan;
     plan.pid = subject->pid();
@@ -238,16 +257,23 @@ TEST_F(CriuTest, SaysWhatItCannotTake) {
   EXPECT_EQ(Ask(nested->pid()), "intact 2");
 }
 
-TEST_F(CriuTest, GivesUpAtItsDeadline) {
-  auto subject = Start("count");
+TEST_F(CriuTest, GivesUpAtItsDeadlineAndTheProcessGoesOn) {
+  auto subject = Start("count", 64);
   ASSERT_TRUE(subject) << subject.error().message();
-  Status dumped = Dump(subject->pid(), milliseconds(0));
-  ASSERT_FALSE(dumped);
-  EXPECT_EQ(dumped.error().code(), Code::kDeadlineExceeded) << dumped.error().message();
-  // No CRIU is left, not even as a zombie.
-  auto children = ReadFile(fmt::format("/proc/self/task/{}/children", getpid()));
-  ASSERT_TRUE(children);
-  EXPECT_EQ(Trim(*children), std::to_string(subject->pid()));
+  int asked = 0;
+  // Ended before it began, and wherever it may be after that.
+  for (int timeout : {0, 10, 30, 60}) {
+    images_ = MakeImages(fmt::format("images-{}", timeout));
+    Status dumped = Dump(subject->pid(), milliseconds(timeout));
+    if (timeout == 0) ASSERT_FALSE(dumped);
+    if (!dumped)
+      EXPECT_EQ(dumped.error().code(), Code::kDeadlineExceeded) << dumped.error().message();
+    // No CRIU is left, not even as a zombie.
+    auto children = ReadFile(fmt::format("/proc/self/task/{}/children", getpid()));
+    ASSERT_TRUE(children);
+    EXPECT_EQ(Trim(*children), std::to_string(subject->pid()));
+    EXPECT_EQ(Ask(subject->pid()), fmt::format("intact {}", ++asked));
+  }
 }
 
 TEST_F(CriuTest, DamagedImagesAreAnErrorAndNothingRuns) {

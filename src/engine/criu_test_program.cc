@@ -23,20 +23,20 @@ static pid_t Sleeper() {
 
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
+  pid_t child = Sleeper();
   size_t megabytes = argc > 2 ? strtoul(argv[2], nullptr, 10) : 1;
   size_t bytes = megabytes << 20;
   auto* memory = static_cast<char*>(
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   if (memory == MAP_FAILED) return 1;
   for (size_t at = 0; at < bytes; at += 64) memory[at] = static_cast<char>(at >> 6);
-  pid_t child = Sleeper();
   if (strcmp(what, "traced") == 0 && ptrace(PTRACE_SEIZE, child, nullptr, nullptr) != 0) return 2;
   if (strcmp(what, "nested") == 0) {
     if (unshare(CLONE_NEWPID) != 0) return 3;
     Sleeper();
   }
-  if (strcmp(what, "watching") == 0 && inotify_add_watch(inotify_init(), "/", IN_CREATE) < 0)
-    return 8;
+  int watch = inotify_init1(IN_NONBLOCK);
+  if (strcmp(what, "watching") == 0 && inotify_add_watch(watch, "/", IN_CREATE) < 0) return 8;
   int terminal = -1;
   if (strcmp(what, "terminal") == 0) {
     terminal = open("/pts/ptmx", O_RDWR | O_NOCTTY);
@@ -50,8 +50,10 @@ int main(int argc, char** argv) {
     bool intact = kill(child, 0) == 0;
     for (size_t at = 0; at < bytes; at += 64)
       intact = intact && memory[at] == static_cast<char>(at >> 6);
-    char text[32];
-    int length = snprintf(text, sizeof text, "%s %d\n", intact ? "intact" : "broken", count);
+    char text[512];
+    const char* found =
+        intact ? read(watch, text, sizeof text) > 0 ? "noticed" : "intact" : "broken";
+    int length = snprintf(text, sizeof text, "%s %d\n", found, count);
     if (write(connection, text, static_cast<size_t>(length)) != length) return 7;
     close(connection);
   }
