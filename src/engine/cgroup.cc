@@ -220,6 +220,20 @@ Result<bool> Cgroup::frozen() const {
   return text.Number() == 1;
 }
 
+void Cgroup::Reclaim() {
+  if (parent_->kind() == CgroupLayout::Kind::kHybrid) {
+    (void)Write(kMemoryTree, "memory.force_empty", 0);
+    return;
+  }
+  Usage usage;
+  if (Measure(usage))
+    (void)Write(kUnifiedTree, "memory.reclaim", usage.memory_used_bytes + usage.memory_cache_bytes);
+}
+
+std::string Cgroup::unified_path() const {
+  return fmt::format("{}/{}/{}", parent_->layout_.bases[kUnifiedTree], parent_->name_, id_);
+}
+
 Result<std::vector<pid_t>> Cgroup::Processes() const {
   TRY_ASSIGN(auto text,
              CgroupText::Read(Directory(kUnifiedTree), CgroupPath(id_, "cgroup.procs").c_str()));

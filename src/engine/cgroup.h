@@ -125,6 +125,11 @@ class Cgroup {
   Status Thaw(std::chrono::milliseconds timeout);
   Result<bool> frozen() const;
 
+  // Asks the kernel to write its pages to swap and to drop what it can read again; best effort.
+  void Reclaim();
+  // The directory of the v2 tree.
+  std::string unified_path() const;
+
   // Fills at, cpu_ns, memory_*, pids and oom_kills; leaves the disk fields alone.
   Status Measure(Usage& usage) const;
   // Those directly inside, not in nested cgroups.

@@ -19,6 +19,8 @@ namespace caisson::engine {
 namespace {
 
 constexpr const char* kEnvdPath = "/.caisson/envd";
+constexpr const char* kMeminfoPath = "proc/meminfo";
+constexpr const char* kBootIdPath = "proc/sys/kernel/random/boot_id";
 constexpr std::string_view kHostName = "caisson";
 constexpr int kBootFd = 3;
 constexpr rlim_t kMaxOpenFiles = 524'288;
@@ -80,10 +82,11 @@ Status MakeKernelFileSystems(const ChildPlan& plan, UniqueFd& ping) {
   if (!ping) return FailErrno("opening ping_group_range");
   // A user namespace inside may mount proc only where nothing of this one is covered.
   if (plan.nesting) return {};
-  TRY(BindReadOnly(plan.meminfo.c_str(), "proc/meminfo"));
+  TRY(BindReadOnly(plan.meminfo.c_str(), kMeminfoPath));
   for (const std::string& path : plan.paths->read_only)
     TRY(BindReadOnly(path.c_str(), path.c_str()));
   TRY(Hide(plan.paths->hidden_files, kEmptyFile));
+  TRY(BindReadOnly(plan.boot_id.c_str(), kBootIdPath));
   return Hide(plan.paths->hidden_dirs, kEmptyDir);
 }
 
@@ -210,6 +213,16 @@ KernelPaths KernelPaths::Find() {
       Existing({"/proc/acpi", "/proc/asound", "/proc/scsi", "/sys/firmware",
                 "/sys/devices/virtual/powercap"}),
       Existing({"/proc/sys", "/proc/sysrq-trigger", "/proc/bus", "/proc/fs", "/proc/irq"})};
+}
+
+std::vector<HostMount> HostMounts(const KernelPaths& paths, bool nesting) {
+  std::vector<HostMount> mounts = {{kEnvdPath, kShowsEnvd}};
+  if (nesting) return mounts;
+  mounts.push_back({std::string("/") + kMeminfoPath, kShowsMeminfo});
+  mounts.push_back({std::string("/") + kBootIdPath, kShowsBootId});
+  for (const std::string& path : paths.hidden_files) mounts.push_back({"/" + path, kShowsNothing});
+  for (const std::string& path : paths.hidden_dirs) mounts.push_back({"/" + path, kShowsEmptyDir});
+  return mounts;
 }
 
 void RunChild(const ChildPlan& plan) {

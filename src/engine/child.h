@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "engine/cgroup.h"
 #include "engine/engine.h"
+#include "engine/manifest.h"
 #include "engine/network.h"
 #include "engine/seccomp.h"
 #include "engine/steps.h"
@@ -45,6 +46,15 @@ struct KernelPaths {
   static KernelPaths Find();
 };
 
+// What a sandbox sees of the engine's directory, by kind; CRIU must be told of each.
+inline constexpr const char* kShowsEnvd = "envd";
+inline constexpr const char* kShowsMeminfo = "meminfo";
+inline constexpr const char* kShowsBootId = "boot_id";
+inline constexpr const char* kShowsNothing = "nothing";
+inline constexpr const char* kShowsEmptyDir = "empty";
+// Every mount that RunChild() makes of a file of the host. `source` is one of the kinds above.
+std::vector<HostMount> HostMounts(const KernelPaths& paths, bool nesting);
+
 // Prepared before clone3, so that the child has little to do and nothing to look for.
 struct ChildPlan {
   int boot = -1;
@@ -53,6 +63,7 @@ struct ChildPlan {
   const KernelPaths* paths = nullptr;
   Steps* steps = nullptr;
   std::string meminfo;  // the file to be shown as /proc/meminfo
+  std::string boot_id;  // the file to be shown as the kernel's boot id
   Limits limits;
   bool nesting = false;
   bool connected = false;  // has eth0; else only its loopback

@@ -1,41 +1,26 @@
-// Building one sandbox: a pipeline of owned resources. If any step fails, everything made so far is
-// taken down again in reverse order, and nothing is left.
+// Starting a sandbox cold: its first process is made, makes itself at home (child.h) and becomes
+// envd.
 #pragma once
 
 #include <string>
+#include <string_view>
 
-#include "base/error.h"
-#include "base/fd.h"
-#include "engine/cgroup.h"
-#include "engine/disk.h"
-#include "engine/engine.h"
-#include "engine/host.h"
-#include "engine/record.h"
-#include "engine/slot.h"
+#include "engine/building.h"
 
 namespace caisson::engine {
 
-class Creation {
+class Creation : Building {
  public:
-  // Both must outlive it. `abort`: see Driver::Create.
-  Creation(Host& host, const Spec& spec, Deadline deadline, int abort);
-  // Unless Run() succeeded.
-  ~Creation();
-  Creation(const Creation&) = delete;
-  Creation& operator=(const Creation&) = delete;
+  Creation(Host& host, const Spec& spec, const Origin& origin, Deadline deadline, int abort)
+      : Building(host, spec, origin, deadline, abort) {}
 
   Result<Sandbox> Run();
 
  private:
-  // One per Step, in its order.
-  Status TakeSlot();
-  Status MakeRecord();
-  Status MakeCgroup();
-  Status MakeDisk();
+  // One per Step, in its order, with those of Building.
   Status Clone();
-  Status Identify();
+  Status MapIds();
   Status Connect();
-  Status MakeRoot();
   Status Release();
   Status Boot();
 
@@ -49,24 +34,9 @@ class Creation {
   Error PreferChildsWords(Error error);
   // What the child or envd said after "E", or what the kernel knows of its end.
   Error Explain(std::string said);
-  void KillChild();
 
-  Host& host_;
-  const Spec& spec_;
-  Deadline deadline_;
-  int abort_;
-
-  Slot slot_;
-  RecordFile record_file_;
-  Record record_;
-  Cgroup cgroup_;
-  Disk disk_;
-  UniqueFd process_;  // pidfd of the child; it is killed with us
   UniqueFd boot_;
   UniqueFd user_namespace_;
-  UniqueFd network_namespace_;
-  UniqueFd disk_root_;
-  UniqueFd root_;
 };
 
 }  // namespace caisson::engine

@@ -1,8 +1,6 @@
 #include "engine/disk.h"
 
 #include <fcntl.h>
-#include <linux/loop.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -13,6 +11,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "engine/loop.h"
 #include "engine/mount.h"
 #include "engine/program.h"
 
@@ -23,8 +22,6 @@ namespace fs = std::filesystem;
 
 // Sizes seen so far stay loaded, up to so many; a server uses one or two.
 constexpr size_t kMaxLoadedImages = 16;
-// Other launchers (and other programs) take free loop devices too.
-constexpr int kLoopAttempts = 100;
 constexpr std::chrono::seconds kMkfsTimeout{30};
 // Where ext4 keeps what it reads when it is mounted.
 constexpr off_t kFirstGroupBytes = 128 << 20;
@@ -64,6 +61,29 @@ Result<Shelf> Shelf::Mount() {
 
 std::string Shelf::ImagePath(const std::string& id) const {
   return fmt::format("{}/{}.img", kShelfMount, id);
+}
+
+std::optional<std::string> Shelf::FindImage(const std::string& id) const {
+  if (std::string path = ImagePath(id); access(path.c_str(), F_OK) == 0) return path;
+  for (const std::string& name : earlier_)
+    if (std::string path = fmt::format("{}/{}/upper/{}.img", kShelvesDir, name, id);
+        access(path.c_str(), F_OK) == 0)
+      return path;
+  return std::nullopt;
+}
+
+std::optional<std::string> Shelf::FindFile(const std::string& id) const {
+  auto path = FindImage(id);
+  if (path && path->starts_with(fmt::format("{}/", kShelfMount)))
+    path = fmt::format("{}/{}/upper/{}.img", kShelvesDir, name_, id);
+  return path;
+}
+
+Status Shelf::SyncImage(const std::string& id) const {
+  auto path = FindFile(id);
+  UniqueFd fd(path ? open(path->c_str(), O_RDONLY | O_CLOEXEC) : -1);
+  if (!fd || fsync(fd.get())) return FailErrno("writing the disk of {} to the host's disk", id);
+  return {};
 }
 
 Status Shelf::RemoveImage(const std::string& id) const {
@@ -143,8 +163,9 @@ Status MakeBlankFile(const std::string& path, int64_t bytes) {
   Status made;
   if (!fd || ftruncate(fd.get(), bytes))
     made = FailErrno("creating a blank disk of {} bytes", bytes);
-  // No journal: a sandbox does not survive a crash of the host. No reserve for root: guests' root
-  // would get it. Tables are zeroed on use, which keeps the image sparse.
+  // No journal: a running sandbox does not survive a crash of the host, and a paused one was synced
+  // while nothing wrote. No reserve for root: guests' root would get it. Tables are zeroed on use,
+  // which keeps the image sparse.
   if (made)
     made = RunProgram(
         {"mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", "-O", "^has_journal,^resize_inode", "-E",
@@ -166,50 +187,6 @@ Result<const BlankImage*> BlankImages::Get(int64_t bytes) {
   if (loaded_.size() >= kMaxLoadedImages) loaded_.clear();
   return &loaded_.emplace(bytes, std::move(image)).first->second;
 }
-
-namespace {
-
-struct Loop {
-  int number = -1;
-  UniqueFd fd;
-};
-
-std::string LoopPath(int number) { return fmt::format("/dev/loop{}", number); }
-
-// Binds the image to a free loop device that is released with its last user.
-Result<Loop> AttachLoop(int image, const std::string& label) {
-  UniqueFd control(open("/dev/loop-control", O_RDWR | O_CLOEXEC));
-  if (!control) return FailErrno("opening /dev/loop-control");
-  loop_config config{};
-  config.fd = static_cast<uint32_t>(image);
-  config.block_size = 4096;
-  config.info.lo_flags = LO_FLAGS_AUTOCLEAR;
-  label.copy(reinterpret_cast<char*>(config.info.lo_file_name), LO_NAME_SIZE - 1);
-  for (int attempt = 0; attempt < kLoopAttempts; ++attempt) {
-    int number = ioctl(control.get(), LOOP_CTL_GET_FREE);
-    if (number < 0) return FailErrno("finding a free loop device");
-    UniqueFd fd(open(LoopPath(number).c_str(), O_RDWR | O_CLOEXEC));
-    if (!fd) {
-      if (errno == ENOENT || errno == ENXIO) continue;  // being made, or being removed
-      return FailErrno("opening {}", LoopPath(number));
-    }
-    if (ioctl(fd.get(), LOOP_CONFIGURE, &config) == 0) return Loop{number, std::move(fd)};
-    if (errno != EBUSY) return FailErrno("configuring {}", LoopPath(number));
-  }
-  return Fail(Code::kUnavailable, "no loop device became free in {} attempts", kLoopAttempts);
-}
-
-Result<UniqueFd> MountExt4(int loop) {
-  TRY_ASSIGN(FileSystem fs, FileSystem::Open("ext4"));
-  TRY(fs.SetString("source", LoopPath(loop)));
-  // The kernel would otherwise write all inode tables (160 MB of 10 GB) in the background.
-  TRY(fs.SetFlag("noinit_itable"));
-  // Nothing here outlives a crash of the host, so waiting for the host's disk buys nothing.
-  TRY(fs.SetFlag("nobarrier"));
-  return fs.Mount(MOUNT_ATTR_NOATIME);
-}
-
-}  // namespace
 
 Disk::Disk(Disk&& other) noexcept
     : path_(std::exchange(other.path_, {})),
@@ -245,6 +222,16 @@ Result<Disk> Disk::Create(const BlankImage& blank, const std::string& path,
   return disk;
 }
 
+Result<Disk> Disk::Open(const std::string& path, const std::string& label) {
+  UniqueFd image(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!image) return FailErrno("opening the disk of {}", label);
+  Disk disk;
+  TRY_ASSIGN(Loop loop, AttachLoop(image.get(), label));
+  disk.loop_ = loop.number;
+  disk.device_ = std::move(loop.fd);
+  return disk;
+}
+
 Status Disk::Mount() {
   TRY_ASSIGN(mount_, MountExt4(loop_));
   device_.Reset();
@@ -264,12 +251,8 @@ Result<UniqueFd> OpenRootOf(int mount) {
 Result<UniqueFd> Disk::OpenRoot() const { return OpenRootOf(mount_.get()); }
 
 Result<UniqueFd> Disk::OpenInUse(const std::string& label, int loop) {
-  UniqueFd fd(open(LoopPath(loop).c_str(), O_RDONLY | O_CLOEXEC));
-  loop_info64 info{};
-  if (!fd || ioctl(fd.get(), LOOP_GET_STATUS64, &info) ||
-      label != reinterpret_cast<const char*>(info.lo_file_name))
+  if (!LoopHolds(loop, label))
     return Fail(Code::kNotFound, "{} does not hold the disk of {}", LoopPath(loop), label);
-  // Mounting a device that is mounted gives the same file system again.
   TRY_ASSIGN(UniqueFd mount, MountExt4(loop));
   return OpenRootOf(mount.get());
 }

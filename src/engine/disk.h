@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,15 @@ class Shelf {
   // the data directory cannot carry an overlay it is a plain directory, and slower.
   static Result<Shelf> Mount();
 
+  // For a new image.
   std::string ImagePath(const std::string& id) const;
+  // Of one that exists, on whatever shelf.
+  std::optional<std::string> FindImage(const std::string& id) const;
+  // The same, as it lies on the host's disk: through the shelf a sync does nothing, and blocks
+  // cannot be shared with a copy.
+  std::optional<std::string> FindFile(const std::string& id) const;
+  // Returns when the image is on the host's disk.
+  Status SyncImage(const std::string& id) const;
   // Removes the image of a sandbox, wherever it is. Missing is success.
   Status RemoveImage(const std::string& id) const;
   // Removes the shelves of earlier engine processes that hold nothing any more.
@@ -85,6 +94,8 @@ class Disk {
   // OpenInUse() finds it again.
   static Result<Disk> Create(const BlankImage& blank, const std::string& path,
                              const std::string& label = {});
+  // An image that exists already, of a sandbox that was paused. Never removed by the destructor.
+  static Result<Disk> Open(const std::string& path, const std::string& label);
   Status Mount();
   // The root directory of a disk that is in use, made by an earlier process; `loop` is its device.
   // kNotFound when that device has another label by now.

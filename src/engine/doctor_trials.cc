@@ -141,7 +141,7 @@ Status TryRoot(const Config& config, const TrialFolder& folder) {
     TRY(MapIds(config, child.pid()));
     UniqueFd user_namespace(
         open(fmt::format("/proc/{}/ns/user", child.pid()).c_str(), O_RDONLY | O_CLOEXEC));
-    TRY(MountRoot(lower.get(), disk.mount(), user_namespace.get(),
+    TRY(MountRoot(lower.get(), {}, disk.mount(), user_namespace.get(),
                   static_cast<uid_t>(config.uid_base), config.overlay_by_path));
     return {};
   });

@@ -99,9 +99,10 @@ struct Capabilities {
 // A living sandbox as the engine process holds it.
 struct Sandbox {
   Instance instance;
-  UniqueFd process;  // pidfd of envd: becomes readable when the sandbox has ended
-  UniqueFd network;  // its network namespace
-  UniqueFd disk;     // its disk, for measuring
+  UniqueFd process;        // pidfd of envd: becomes readable when the sandbox has ended
+  UniqueFd network;        // its network namespace
+  UniqueFd disk;           // its disk, for measuring
+  std::string why_frozen;  // paused, in memory (Tier::kFrozen); "" = it runs
 };
 
 // One way to isolate. All calls block. Create and Destroy are the slow ones: they run in launcher
@@ -125,8 +126,9 @@ class Driver {
   // Builds a sandbox and returns when envd says it is ready. On any failure nothing is left.
   // `abort`: a descriptor that becomes readable or hangs up when nobody waits any more; -1 = none.
   virtual Result<Sandbox> Create(const Spec& spec, Deadline deadline, int abort) = 0;
-  // Kills everything inside and removes every trace. Unknown ids succeed.
-  virtual Status Destroy(const std::string& id, Deadline deadline) = 0;
+  // Kills everything inside and removes every trace; what is saved of it stays if `keep_saved`.
+  // Unknown ids succeed.
+  virtual Status Destroy(const std::string& id, bool keep_saved, Deadline deadline) = 0;
 
   // Nothing inside runs from now on; Destroy() is still to be called.
   virtual void Kill(const Sandbox& sandbox) = 0;
@@ -153,7 +155,10 @@ class Driver {
   // Removes a paused sandbox's or a snapshot's files; unknown ids succeed. Sandboxes made from a
   // snapshot keep what they share with it.
   virtual Status DeleteSaved(const std::string& id) = 0;
-  // Everything saved by this server.
+  // After whoever saved or resumed this sandbox died: thaws it if it was to run. An error: what
+  // lives of it is to be removed, it is saved or broken.
+  virtual Status Settle(const Sandbox& sandbox) = 0;
+  // Everything saved by this server, without those that stay frozen.
   virtual std::vector<Saved> ListSaved() = 0;
 
   // Takes effect at once. Shrinking the disk is not possible: kInvalidArgument.

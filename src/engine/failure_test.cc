@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(FailureTest, AFailureAtAnyStepLeavesNothing) {
-  for (size_t i = 0; i < kStepCount; ++i) {
+  for (size_t i = 0; i < static_cast<size_t>(Step::kRestore); ++i) {
     for (const char* when : {"", "after:"}) {
       TempDir dir;
       Config config = TestConfig(dir);

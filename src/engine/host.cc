@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "engine/record.h"
+#include "engine/saved.h"
 
 namespace caisson::engine {
 namespace {
@@ -21,6 +22,12 @@ constexpr size_t kMaxEnvdBytes = 64 << 20;
 
 // Templates that are being made have a name with a dot.
 bool IsPlainName(std::string_view name) { return !name.starts_with('.'); }
+
+Result<UniqueFd> OpenDirectory(const fs::path& path) {
+  UniqueFd fd(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return FailErrno("opening {}", path.string());
+  return fd;
+}
 
 // Several launchers may do it at once, and none may replace what another has mounted already: the
 // kernel attaches no mount of a file without a name.
@@ -72,28 +79,43 @@ Result<std::unique_ptr<Host>> Host::Open(const Config& config, const NetworkRoot
   return host;
 }
 
-Result<int> Host::OpenTemplate(const std::string& root_dir) {
+Result<Host::TemplateRoot> Host::OpenTemplate(const std::string& root_dir, bool saved) {
   struct stat wanted;
   if (stat(root_dir.c_str(), &wanted))
-    return Fail(Code::kNotFound, "the template's root {} does not exist", root_dir);
+    return Fail(Code::kNotFound, "the template's root {} does not exist{}", root_dir,
+                saved ? " any more" : "");
   // A template may be replaced by a newer one under the same name.
   Template& known = templates_[root_dir];
   if (known.root && known.device == wanted.st_dev && known.inode == wanted.st_ino)
-    return known.root.get();
+    return TemplateRoot{known.root.get(), known.path};
   known = {};
+  TRY_ASSIGN(UniqueFd root, saved ? OpenDirectory(root_dir) : FindTemplate(root_dir, wanted));
+  std::error_code ec;
+  std::string path = fs::canonical(root_dir, ec).string();
+  if (ec) return Fail(Code::kInternal, "resolving {}: {}", root_dir, ec.message());
+  known = {std::move(root), std::move(path), wanted.st_dev, wanted.st_ino};
+  return TemplateRoot{known.root.get(), known.path};
+}
+
+Result<UniqueFd> Host::FindTemplate(const std::string& root_dir, const struct stat& wanted) const {
   std::error_code ec;
   for (const auto& entry : fs::directory_iterator(config_.template_dir, ec)) {
     if (!IsPlainName(entry.path().filename().string())) continue;
-    UniqueFd root(open((entry.path() / "rootfs").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    auto root = OpenDirectory(entry.path() / "rootfs");
     struct stat found;
-    if (!root || fstat(root.get(), &found) || found.st_dev != wanted.st_dev ||
-        found.st_ino != wanted.st_ino)
-      continue;
-    known = {std::move(root), found.st_dev, found.st_ino};
-    return known.root.get();
+    if (root && fstat(root->get(), &found) == 0 && found.st_dev == wanted.st_dev &&
+        found.st_ino == wanted.st_ino)
+      return root;
   }
   return Fail(Code::kPermissionDenied, "{} is not the root of a template in {}", root_dir,
               config_.template_dir);
+}
+
+Result<std::string> Host::EnvdProgram() const {
+  std::error_code ec;
+  fs::path path = fs::read_symlink(kEnvdFile, ec);
+  if (ec) return Fail(Code::kInternal, "envd is not installed: {}", ec.message());
+  return path.string();
 }
 
 Result<std::string> Host::MeminfoFile(int64_t memory_bytes) const {
@@ -118,7 +140,7 @@ Status EnterEngineDirectory(const Config& config) {
     return Fail(Code::kFailedPrecondition, "{} must belong to root with mode 0700", path);
   if (fchdir(fd.get())) return FailErrno("entering {}", path);
   for (const char* name : {kBlankDir, kShelvesDir, kShelfMount, kMountPoint, kProcPoint, kSysPoint,
-                           kMeminfoDir, kEmptyDir})
+                           kMeminfoDir, kEmptyDir, kSavedDir, kLayersDir})
     if (mkdir(name, 0755) && errno != EEXIST) return FailErrno("creating {}/{}", path, name);
   UniqueFd nothing(open(kEmptyFile, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0444));
   if (!nothing) return FailErrno("creating {}/{}", path, kEmptyFile);

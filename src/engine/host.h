@@ -13,6 +13,7 @@
 #include "engine/cgroup.h"
 #include "engine/child.h"
 #include "engine/disk.h"
+#include "engine/layers.h"
 #include "engine/network.h"
 #include "engine/seccomp.h"
 #include "engine/slot.h"
@@ -30,6 +31,7 @@ class Host {
   SlotTable& slots() { return *slots_; }
   CgroupParent& cgroups() { return *cgroups_; }
   const Shelf& shelf() const { return shelf_; }
+  LayerMounts& layers() { return layers_; }
   BlankImages& blank_images() { return blank_images_; }
   const SeccompFilter& seccomp() const { return seccomp_; }
   const KernelPaths& kernel_paths() const { return kernel_paths_; }
@@ -40,11 +42,19 @@ class Host {
 
   // The directory of a template, open. SECURITY: the server is not trusted to name just any
   // directory: it must be <template_dir>/<name>/rootfs, or where that leads to.
-  Result<int> OpenTemplate(const std::string& root_dir);
+  // `saved`: it stands in a manifest of ours, and may have been replaced by a newer one since.
+  struct TemplateRoot {
+    int fd = -1;
+    std::string path;  // without links
+  };
+  Result<TemplateRoot> OpenTemplate(const std::string& root_dir, bool saved = false);
+  // What will be the envd of the next sandbox: a path below the engine's directory.
+  Result<std::string> EnvdProgram() const;
   // A file to be shown as /proc/meminfo; made when a size is asked for the first time.
   Result<std::string> MeminfoFile(int64_t memory_bytes) const;
 
  private:
+  Result<UniqueFd> FindTemplate(const std::string& root_dir, const struct stat& wanted) const;
   Host(const Config& config, const Shelf& shelf)
       : config_(config), shelf_(shelf), steps_(config.engine_fail_at) {}
 
@@ -53,6 +63,7 @@ class Host {
   std::unique_ptr<CgroupParent> cgroups_;
   std::optional<HostLink> link_;
   Shelf shelf_;
+  LayerMounts layers_;
   BlankImages blank_images_;
   SeccompFilter seccomp_;
   KernelPaths kernel_paths_;
@@ -60,6 +71,7 @@ class Host {
   std::string boot_id_;
   struct Template {
     UniqueFd root;
+    std::string path;
     dev_t device = 0;
     ino_t inode = 0;
   };

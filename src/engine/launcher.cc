@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 
 #include "base/log.h"
+#include "engine/mount.h"
 #include "engine/pidfd.h"
 
 namespace caisson::engine {
@@ -18,26 +19,54 @@ constexpr std::chrono::seconds kUndoTimeout{30};
 // A launcher that dies sooner than this is not started again at once.
 constexpr std::chrono::seconds kRestartPause{1};
 
-Result<Message> Build(Driver& driver, Message request, Deadline deadline, int socket,
-                      std::string& made) {
+Result<Message> Build(Driver& driver, const std::string& op, Message request, Deadline deadline,
+                      int socket, std::string& made) {
+  bool memory = GetBool(request.head, "memory").value_or(true);
   TRY_ASSIGN(Spec spec, DecodeSpec(std::move(request)));
-  TRY_ASSIGN(Sandbox sandbox, driver.Create(spec, deadline, socket));
-  made = spec.id;
-  Message answer{{{"instance", EncodeInstance(sandbox.instance)}}, "", {}};
-  answer.fds.push_back(std::move(sandbox.process));
-  answer.fds.push_back(std::move(sandbox.network));
-  answer.fds.push_back(std::move(sandbox.disk));
+  auto sandbox = op == "create" ? driver.Create(spec, deadline, socket)
+                                : driver.Resume(spec, memory, deadline, socket);
+  if (!sandbox) return tl::unexpected(std::move(sandbox).error());
+  if (op == "create") made = spec.id;
+  Message answer{{{"instance", EncodeInstance(sandbox->instance)}}, "", {}};
+  answer.fds.push_back(std::move(sandbox->process));
+  answer.fds.push_back(std::move(sandbox->network));
+  answer.fds.push_back(std::move(sandbox->disk));
   return answer;
+}
+
+Result<Message> Save(Driver& driver, const std::string& op, const json::object& head,
+                     Deadline deadline) {
+  TRY_ASSIGN(std::string id, GetString(head, "id"));
+  if (op == "pause") {
+    TRY_ASSIGN(bool memory, GetBool(head, "memory"));
+    TRY_ASSIGN(Saved saved, driver.Pause(id, memory, deadline));
+    return Message{{{"saved", EncodeSaved(saved)}}, "", {}};
+  }
+  TRY_ASSIGN(std::string snapshot_id, GetString(head, "snapshot_id"));
+  TRY_ASSIGN(Saved saved, driver.Snapshot(id, snapshot_id, deadline));
+  return Message{{{"saved", EncodeSaved(saved)}}, "", {}};
+}
+
+Result<Message> Remove(Driver& driver, const std::string& op, const json::object& head,
+                       Deadline deadline) {
+  TRY_ASSIGN(std::string id, GetString(head, "id"));
+  if (op == "delete_saved") {
+    TRY(driver.DeleteSaved(id));
+    return Message{};
+  }
+  TRY_ASSIGN(bool keep_saved, GetBool(head, "keep_saved"));
+  TRY(driver.Destroy(id, keep_saved, deadline));
+  return Message{};
 }
 
 Result<Message> Perform(Driver& driver, Message request, int socket, std::string& made) {
   TRY_ASSIGN(std::string op, GetString(request.head, "op"));
   TRY_ASSIGN(int64_t timeout, GetInt(request.head, "timeout_ms"));
   Deadline deadline = steady_clock::now() + milliseconds(timeout);
-  if (op == "create") return Build(driver, std::move(request), deadline, socket, made);
-  TRY_ASSIGN(std::string id, GetString(request.head, "id"));
-  TRY(driver.Destroy(id, deadline));
-  return Message{};
+  if (op == "create" || op == "resume")
+    return Build(driver, op, std::move(request), deadline, socket, made);
+  if (op == "pause" || op == "snapshot") return Save(driver, op, request.head, deadline);
+  return Remove(driver, op, request.head, deadline);
 }
 
 }  // namespace
@@ -45,7 +74,9 @@ Result<Message> Perform(Driver& driver, Message request, int socket, std::string
 int RunLauncher(const Driver& parent, int socket) {
   SetProcessTitle("caisson: launcher");
   LeaveOomProtection();
-  auto driver = parent.ForLauncher();
+  // What one launcher mounts for a moment (stage.h) must not be seen by another.
+  Status alone = TakeMountNamespace();
+  auto driver = alone ? parent.ForLauncher() : tl::unexpected(std::move(alone).error());
   if (!driver) {
     LogError("a launcher cannot start", {{"error", driver.error().message()}});
     return 1;
@@ -61,7 +92,7 @@ int RunLauncher(const Driver& parent, int socket) {
     if (!answer) error.head["error"] = EncodeError(answer.error());
     if (Send(socket, answer ? *answer : error)) continue;
     // Nobody will ever know of it.
-    if (!made.empty()) (void)(*driver)->Destroy(made, steady_clock::now() + kUndoTimeout);
+    if (!made.empty()) (void)(*driver)->Destroy(made, false, steady_clock::now() + kUndoTimeout);
     return 0;
   }
 }

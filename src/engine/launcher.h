@@ -21,7 +21,7 @@ int RunLauncher(const Driver& driver, int socket);
 
 struct Job {
   std::string id;   // of the sandbox
-  Message request;  // "create" with its spec, or "destroy"
+  Message request;  // of one of the slow calls (engine.h)
   Deadline deadline;
   // The launcher's answer, or why there is none. `died`: the launcher did, so something of the
   // sandbox may be left.

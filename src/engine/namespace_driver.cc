@@ -14,42 +14,15 @@
 
 #include "base/log.h"
 #include "engine/boot_dir.h"
-#include "engine/creation.h"
 #include "engine/pidfd.h"
 #include "engine/record.h"
+#include "engine/saved.h"
+#include "engine/spec.h"
 
 namespace caisson::engine {
 namespace {
 
 constexpr std::chrono::seconds kRecoverTimeout{10};
-constexpr int64_t kMinMemory = 16 << 20;  // envd and a shell
-constexpr int64_t kMinDisk = 16 << 20;    // an ext4 file system with room for anything
-constexpr int64_t kMinPids = 16;
-constexpr size_t kMaxIdLength = 64;
-
-// SECURITY: the id becomes part of paths, so it is checked here and not only by the server.
-bool IsValidId(std::string_view id) {
-  if (id.empty() || id.size() > kMaxIdLength) return false;
-  return std::all_of(id.begin(), id.end(),
-                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
-}
-
-Status Check(const Spec& spec) {
-  if (!IsValidId(spec.id))
-    return Fail(Code::kInvalidArgument, "'{}' is not a sandbox id ([a-z0-9], at most {})", spec.id,
-                kMaxIdLength);
-  if (spec.boot.size() > kMaxBootBytes)
-    return Fail(Code::kInvalidArgument, "environment and settings are longer than {} bytes",
-                kMaxBootBytes);
-  const Limits& limits = spec.limits;
-  if (limits.cpus < 1 || limits.memory_bytes < kMinMemory || limits.disk_bytes < kMinDisk ||
-      limits.pids < kMinPids)
-    return Fail(Code::kInvalidArgument,
-                "a sandbox needs at least 1 CPU, {} MB of memory, {} MB of disk and {} processes",
-                kMinMemory >> 20, kMinDisk >> 20, kMinPids);
-  return {};
-}
-
 std::chrono::milliseconds Left(Deadline deadline) {
   return std::max(std::chrono::milliseconds(1), std::chrono::ceil<std::chrono::milliseconds>(
                                                     deadline - std::chrono::steady_clock::now()));
@@ -57,7 +30,10 @@ std::chrono::milliseconds Left(Deadline deadline) {
 
 }  // namespace
 
-Capabilities NamespaceDriver::capabilities() const { return {.network = network_.available}; }
+Capabilities NamespaceDriver::capabilities() const {
+  return {
+      .memory = criu_.has_value(), .why_no_memory = why_no_criu_, .network = network_.available};
+}
 
 Status NamespaceDriver::OpenHost() {
   TRY_ASSIGN(host_, Host::Open(config_, network_, shelf_));
@@ -79,6 +55,7 @@ Status NamespaceDriver::Prepare() {
     LogWarn("sandboxes have no network", {{"reason", network_.reason}});
   else if (!network_.warning.empty())
     LogWarn("network of sandboxes", {{"warning", network_.warning}});
+  FindCriu();
   return OpenHost();
 }
 
@@ -86,6 +63,8 @@ Result<std::unique_ptr<Driver>> NamespaceDriver::ForLauncher() const {
   auto driver = std::make_unique<NamespaceDriver>(config_);
   driver->network_ = network_;
   driver->shelf_ = shelf_;
+  driver->criu_ = criu_;
+  driver->why_no_criu_ = why_no_criu_;
   TRY(driver->OpenHost());
   return driver;
 }
@@ -99,17 +78,23 @@ std::vector<Sandbox> NamespaceDriver::Recover() {
   std::vector<Sandbox> living;
   for (const std::string& id : ids) {
     auto sandbox = Adopt(id);
+    if (sandbox)
+      if (Status settled = Settle(*sandbox); !settled)
+        sandbox = tl::unexpected(std::move(settled).error());
     if (sandbox) {
       living.push_back(std::move(*sandbox));
       continue;
     }
     LogInfo("removing what is left of a sandbox",
             {{"sandbox", id}, {"reason", sandbox.error().message()}});
-    Status removed = Destroy(id, std::chrono::steady_clock::now() + kRecoverTimeout);
+    auto deadline = std::chrono::steady_clock::now() + kRecoverTimeout;
+    Status removed = Destroy(id, true, deadline);
     if (!removed)
       LogError("a dead sandbox cannot be removed",
                {{"sandbox", id}, {"error", removed.error().message()}});
   }
+  RemoveSavedDrafts();
+  CollectUnused();
   shelf_.RemoveEmpty();
   return living;
 }
@@ -149,15 +134,17 @@ Result<Sandbox> NamespaceDriver::Adopt(const std::string& id) {
   return Sandbox{{id, record->pid, record->created_at},
                  std::move(process),
                  std::move(network),
-                 std::move(disk)};
+                 std::move(disk),
+                 record->why_frozen};
 }
 
-Result<Sandbox> NamespaceDriver::Create(const Spec& spec, Deadline deadline, int abort) {
-  TRY(Check(spec));
-  return Creation(*host_, spec, deadline, abort).Run();
+Status NamespaceDriver::Destroy(const std::string& id, bool keep_saved, Deadline deadline) {
+  TRY(RemoveLive(id, deadline));
+  if (!SavedExists(id)) return shelf_.RemoveImage(id);
+  return keep_saved ? Status() : DeleteSaved(id);
 }
 
-Status NamespaceDriver::Destroy(const std::string& id, Deadline deadline) {
+Status NamespaceDriver::RemoveLive(const std::string& id, Deadline deadline) {
   if (!IsValidId(id)) return Fail(Code::kInvalidArgument, "'{}' is not a sandbox id", id);
   // SECURITY: the slot goes last, and only when nothing inside lives any more: with it the uid
   // range may belong to another sandbox.
@@ -165,17 +152,15 @@ Status NamespaceDriver::Destroy(const std::string& id, Deadline deadline) {
   Status removed = cgroup.Remove(Left(deadline));
   cgroup.Keep();
   TRY(std::move(removed));
-  TRY(shelf_.RemoveImage(id));
   RecordFile file = RecordFile::Leftover(id);
   auto record = file.Read();
   Status cleared = file.Remove();
   file.Keep();
   TRY(std::move(cleared));
-  if (record) {
-    if (auto slot = host_->slots().Adopt(record->slot, id)) slot->Release();
-    return {};
-  }
-  return ReleaseSlot(id);
+  if (!record) return ReleaseSlot(id);
+  if (auto slot = host_->slots().Adopt(record->slot, id)) slot->Release();
+  if (!record->layers.empty()) CollectUnused();
+  return {};
 }
 
 // The long way, for what died before its slot was written down.
@@ -236,21 +221,6 @@ ExitReason NamespaceDriver::WhyEnded(const Sandbox& sandbox) {
   bool killed_by_kernel = !status || WTERMSIG(*status) == SIGKILL;
   if (killed_by_kernel && usage && usage->oom_kills > 0) return ExitReason::kOutOfMemory;
   return status ? ExitReason::kEnvdKilled : ExitReason::kUnknown;
-}
-
-Result<Saved> NamespaceDriver::Pause(const std::string&, bool, Deadline) {
-  return Fail(Code::kUnimplemented, "not yet");
-}
-Result<Sandbox> NamespaceDriver::Resume(const Spec&, bool, Deadline, int) {
-  return Fail(Code::kUnimplemented, "not yet");
-}
-Result<Saved> NamespaceDriver::Snapshot(const std::string&, const std::string&, Deadline) {
-  return Fail(Code::kUnimplemented, "not yet");
-}
-Status NamespaceDriver::DeleteSaved(const std::string&) { return {}; }
-std::vector<Saved> NamespaceDriver::ListSaved() { return {}; }
-Status NamespaceDriver::SetLimits(const Sandbox&, const Limits&) {
-  return Fail(Code::kUnimplemented, "not yet");
 }
 
 }  // namespace caisson::engine

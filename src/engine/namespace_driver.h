@@ -3,8 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "base/config.h"
+#include "engine/criu.h"
 #include "engine/engine.h"
 #include "engine/host.h"
 
@@ -23,7 +25,7 @@ class NamespaceDriver : public Driver {
   std::vector<Sandbox> Recover() override;
   void CleanUp() override;
   Result<Sandbox> Create(const Spec& spec, Deadline deadline, int abort) override;
-  Status Destroy(const std::string& id, Deadline deadline) override;
+  Status Destroy(const std::string& id, bool keep_saved, Deadline deadline) override;
   void Kill(const Sandbox& sandbox) override;
   Result<std::vector<UniqueFd>> Dial(const Sandbox& sandbox, size_t count) override;
   Result<Usage> Measure(const Sandbox& sandbox) override;
@@ -34,10 +36,20 @@ class NamespaceDriver : public Driver {
                          Deadline deadline) override;
   Status DeleteSaved(const std::string& id) override;
   std::vector<Saved> ListSaved() override;
+  Status Settle(const Sandbox& sandbox) override;
   Status SetLimits(const Sandbox& sandbox, const Limits& limits) override;
 
  private:
   Status OpenHost();
+  // Looks for a CRIU that works here; tried once per version and kernel.
+  void FindCriu();
+  Result<Sandbox> Thaw(const std::string& id, Deadline deadline);
+  // A frozen sandbox's files become its saved state, so that it can be started cold.
+  Status SaveFiles(const std::string& id, Deadline deadline);
+  // Kills everything inside and removes every trace but its disk.
+  Status RemoveLive(const std::string& id, Deadline deadline);
+  Result<Saved> FinishPause(const std::string& id);
+  void CollectUnused();
   // The living sandbox behind a record of an earlier engine process, if all of it agrees.
   Result<Sandbox> Adopt(const std::string& id);
   Status ReleaseSlot(const std::string& id);
@@ -47,6 +59,8 @@ class NamespaceDriver : public Driver {
   Shelf shelf_;
   std::unique_ptr<Host> host_;
   UniqueFd own_network_;  // to come back from a sandbox's
+  std::optional<Criu> criu_;
+  std::string why_no_criu_;
 };
 
 }  // namespace caisson::engine

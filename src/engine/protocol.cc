@@ -74,6 +74,12 @@ Result<std::string> GetString(const json::object& head, std::string_view name) {
   return std::string(value->get_string());
 }
 
+Result<bool> GetBool(const json::object& head, std::string_view name) {
+  const json::value* value = head.if_contains(name);
+  if (!value || !value->is_bool()) return Missing(name);
+  return value->get_bool();
+}
+
 Result<int64_t> GetInt(const json::object& head, std::string_view name) {
   const json::value* value = head.if_contains(name);
   boost::system::error_code ec;

@@ -44,6 +44,7 @@ Result<SocketPair> MakeSocketPair();
 
 // The fields of a head. Missing or of another type is kInvalidArgument.
 Result<std::string> GetString(const json::object& head, std::string_view name);
+Result<bool> GetBool(const json::object& head, std::string_view name);
 Result<int64_t> GetInt(const json::object& head, std::string_view name);
 Result<std::vector<std::string>> GetStrings(const json::object& head, std::string_view name);
 

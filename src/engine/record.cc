@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* kBuilding = ".building";
 constexpr const char* kReady = ".json";
+constexpr const char* kBootId = ".boot_id";
 
 json::object ToJson(const Record& record) {
   return {{"id", record.id},
@@ -28,7 +29,12 @@ json::object ToJson(const Record& record) {
           {"memory_bytes", record.limits.memory_bytes},
           {"disk_bytes", record.limits.disk_bytes},
           {"pids", record.limits.pids},
-          {"created_at", UnixNanos(record.created_at)}};
+          {"created_at", UnixNanos(record.created_at)},
+          {"root_dir", record.root_dir},
+          {"envd", record.envd},
+          {"inside_boot_id", record.inside_boot_id},
+          {"layers", json::array(record.layers.begin(), record.layers.end())},
+          {"why_frozen", record.why_frozen}};
 }
 
 // Throws on a missing or wrong field; the caller turns that into an error.
@@ -46,6 +52,11 @@ Record FromJson(const json::object& o) {
                    .disk_bytes = o.at("disk_bytes").to_number<int64_t>(),
                    .pids = o.at("pids").to_number<int64_t>()};
   record.created_at = FromUnixNanos(o.at("created_at").to_number<int64_t>());
+  record.root_dir = json::value_to<std::string>(o.at("root_dir"));
+  record.envd = json::value_to<std::string>(o.at("envd"));
+  record.inside_boot_id = json::value_to<std::string>(o.at("inside_boot_id"));
+  record.layers = json::value_to<std::vector<std::string>>(o.at("layers"));
+  record.why_frozen = json::value_to<std::string>(o.at("why_frozen"));
   return record;
 }
 
@@ -102,6 +113,10 @@ Status RecordFile::Write(const Record& record) const {
   return {};
 }
 
+std::string RecordFile::BootIdPath(const std::string& id) {
+  return fmt::format("{}/{}{}", kSandboxesDir, id, kBootId);
+}
+
 Status RecordFile::MarkReady() const {
   if (rename(Path(kBuilding).c_str(), Path(kReady).c_str()))
     return FailErrno("naming the record of sandbox {}", id_);
@@ -122,7 +137,7 @@ Result<Record> RecordFile::Read() const {
 
 Status RecordFile::Remove() {
   if (id_.empty()) return {};
-  for (const char* suffix : {kBuilding, kReady})
+  for (const char* suffix : {kBootId, kBuilding, kReady})
     if (unlink(Path(suffix).c_str()) && errno != ENOENT)
       return FailErrno("removing the record of sandbox {}", id_);
   Keep();
@@ -132,6 +147,18 @@ Status RecordFile::Remove() {
 void RecordFile::Keep() {
   id_.clear();
   fd_.Reset();
+}
+
+Result<Record> ReadRecord(const std::string& id) {
+  RecordFile file = RecordFile::Leftover(id);
+  auto record = file.ready() ? file.Read() : Fail(Code::kNotFound, "there is no sandbox '{}'", id);
+  file.Keep();
+  return record;
+}
+
+Status RewriteRecord(const Record& record) {
+  return WriteFileAtomic(fmt::format("{}/{}{}", kSandboxesDir, record.id, kReady),
+                         json::serialize(ToJson(record)), 0600);
 }
 
 Result<std::string> ReadBootId() {

@@ -27,6 +27,12 @@ struct Record {
   Network network = Network::kNone;
   Limits limits;
   Time created_at;
+  // What it takes to save it.
+  std::string root_dir;             // of its template, without links
+  std::string envd;                 // the program that is its envd
+  std::string inside_boot_id;       // the boot id it sees
+  std::vector<std::string> layers;  // disks below its own, bottom first
+  std::string why_frozen;           // it is paused, in memory, for this reason; "" = it runs
 };
 
 // The file of one sandbox. Owns it: unless Keep() was called, the destructor removes it.
@@ -41,6 +47,8 @@ class RecordFile {
   static Result<RecordFile> Create(const std::string& id);
   // One made by an earlier process, or nothing at all: to remove it.
   static RecordFile Leftover(const std::string& id);
+  // The file that the sandbox sees as its boot id lies beside the record and goes with it.
+  static std::string BootIdPath(const std::string& id);
   // Every id that has one.
   static Result<std::vector<std::string>> List();
 
@@ -60,6 +68,11 @@ class RecordFile {
   std::string id_;  // "" = holds nothing
   UniqueFd fd_;     // after Create()
 };
+
+// Of a sandbox that is ready, whoever made it; kNotFound if there is none.
+Result<Record> ReadRecord(const std::string& id);
+// Replaces it.
+Status RewriteRecord(const Record& record);
 
 // The host's boot id.
 Result<std::string> ReadBootId();

@@ -56,7 +56,10 @@ class Staged {
 };
 
 struct Layers {
-  int lower, disk, upper, work;
+  std::vector<UniqueFd> mounts;  // keep `lower` alive
+  std::vector<UniqueFd> lower;   // directories, top first
+  int disk = -1;
+  UniqueFd upper, work;
 };
 
 Status SetOptions(FileSystem& overlay) {
@@ -71,9 +74,9 @@ Status SetOptions(FileSystem& overlay) {
 // From Linux 6.13 on.
 Result<UniqueFd> MountByDescriptor(const Layers& layers) {
   TRY_ASSIGN(FileSystem overlay, FileSystem::Open("overlay"));
-  TRY(overlay.SetFd("lowerdir+", layers.lower));
-  TRY(overlay.SetFd("upperdir", layers.upper));
-  TRY(overlay.SetFd("workdir", layers.work));
+  for (const UniqueFd& lower : layers.lower) TRY(overlay.SetFd("lowerdir+", lower.get()));
+  TRY(overlay.SetFd("upperdir", layers.upper.get()));
+  TRY(overlay.SetFd("workdir", layers.work.get()));
   TRY(SetOptions(overlay));
   return overlay.Mount(0);
 }
@@ -81,35 +84,71 @@ Result<UniqueFd> MountByDescriptor(const Layers& layers) {
 // Before that the kernel takes layers by path, and only mounts of the caller's own namespace. The
 // paths go through /proc/self/fd, so that no character of a directory's name has a meaning.
 Result<UniqueFd> MountByPath(const Layers& layers) {
-  TRY_ASSIGN(Staged lower, Staged::Attach(layers.lower, fmt::format("stage-{}-lower", getpid())));
-  TRY_ASSIGN(Staged disk, Staged::Attach(layers.disk, fmt::format("stage-{}-disk", getpid())));
+  std::vector<Staged> staged;
+  auto stage = [&](int mount) -> Status {
+    TRY_ASSIGN(Staged one,
+               Staged::Attach(mount, fmt::format("stage-{}-{}", getpid(), staged.size())));
+    staged.push_back(std::move(one));
+    return {};
+  };
+  for (const UniqueFd& mount : layers.mounts) TRY(stage(mount.get()));
+  TRY(stage(layers.disk));
   auto path = [](int fd) { return fmt::format("/proc/self/fd/{}", fd); };
+  std::string lower;
+  for (const UniqueFd& fd : layers.lower) lower += (lower.empty() ? "" : ":") + path(fd.get());
   TRY_ASSIGN(FileSystem overlay, FileSystem::Open("overlay"));
-  TRY(overlay.SetString("lowerdir", path(layers.lower)));
-  TRY(overlay.SetString("upperdir", path(layers.upper)));
-  TRY(overlay.SetString("workdir", path(layers.work)));
+  TRY(overlay.SetString("lowerdir", lower));
+  TRY(overlay.SetString("upperdir", path(layers.upper.get())));
+  TRY(overlay.SetString("workdir", path(layers.work.get())));
   TRY(SetOptions(overlay));
   return overlay.Mount(0);
 }
 
+// An overlay that was mounted `volatile` marks its work directory: it would not be mounted again.
+// Everything in it was written out when the sandbox was saved.
+void ClearVolatileMark(int work) {
+  unlinkat(work, "work/incompat/volatile/dirty", 0);
+  unlinkat(work, "work/incompat/volatile", AT_REMOVEDIR);
+}
+
+// Copies of the mounts, seen through the sandbox's ids. Top first: the last layer, ..., the
+// template.
+Result<Layers> MapLayers(int template_root, const std::vector<int>& layers, int disk,
+                         int user_namespace) {
+  Layers mapped;
+  for (size_t i = layers.size(); i-- > 0;) {
+    TRY_ASSIGN(UniqueFd mount, CloneMount(layers[i], ""));
+    TRY(MapOwners(mount.get(), user_namespace));
+    TRY_ASSIGN(UniqueFd upper, OpenDirectory(mount.get(), "upper"));
+    mapped.mounts.push_back(std::move(mount));
+    mapped.lower.push_back(std::move(upper));
+  }
+  TRY_ASSIGN(UniqueFd mount, CloneMount(template_root, ""));
+  TRY(MapOwners(mount.get(), user_namespace));
+  TRY_ASSIGN(UniqueFd root, OpenDirectory(mount.get(), "."));
+  mapped.mounts.push_back(std::move(mount));
+  mapped.lower.push_back(std::move(root));
+  TRY(MapOwners(disk, user_namespace));
+  mapped.disk = disk;
+  TRY_ASSIGN(mapped.upper, OpenDirectory(disk, "upper"));
+  TRY_ASSIGN(mapped.work, OpenDirectory(disk, "work"));
+  return mapped;
+}
+
 }  // namespace
 
-Result<UniqueFd> MountRoot(int template_root, int disk, int user_namespace, uid_t uid_base,
-                           bool by_path) {
-  TRY_ASSIGN(UniqueFd lower, CloneMount(template_root, ""));
-  TRY(MapOwners(lower.get(), user_namespace));
-  TRY(MapOwners(disk, user_namespace));
-  TRY_ASSIGN(UniqueFd upper, OpenDirectory(disk, "upper"));
-  TRY_ASSIGN(UniqueFd work, OpenDirectory(disk, "work"));
+Result<UniqueFd> MountRoot(int template_root, const std::vector<int>& layers, int disk,
+                           int user_namespace, uid_t uid_base, bool by_path) {
+  TRY_ASSIGN(Layers mapped, MapLayers(template_root, layers, disk, user_namespace));
 
   // The overlay remembers who made it and acts on its layers as them. Through the mapped mounts,
   // host root has no name: without this the kernel cannot create work/work and quietly mounts the
   // whole overlay read-only.
   FileUser sandbox_root(uid_base);
   TRY(RaiseEffective());
-  Layers layers{lower.get(), disk, upper.get(), work.get()};
-  auto mount = by_path ? MountByPath(layers) : MountByDescriptor(layers);
-  if (!mount && !by_path && mount.error().sys_errno() == EINVAL) mount = MountByPath(layers);
+  ClearVolatileMark(mapped.work.get());
+  auto mount = by_path ? MountByPath(mapped) : MountByDescriptor(mapped);
+  if (!mount && !by_path && mount.error().sys_errno() == EINVAL) mount = MountByPath(mapped);
   if (!mount) return tl::unexpected(std::move(mount).error());
 
   struct statvfs state;

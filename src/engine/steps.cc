@@ -8,8 +8,9 @@ namespace caisson::engine {
 
 std::string_view StepName(Step step) {
   static constexpr std::array<std::string_view, kStepCount> kNames = {
-      "slot",    "record", "cgroup", "disk",   "clone",  "identity", "veth",  "root",
-      "release", "boot",   "enter",  "kernel", "settle", "mounts",   "pivot", "confine"};
+      "slot",  "record",  "cgroup",  "disk",   "clone",  "identity", "veth",
+      "root",  "release", "boot",    "enter",  "kernel", "settle",   "mounts",
+      "pivot", "confine", "restore", "freeze", "sync",   "dump",     "commit"};
   return kNames[static_cast<size_t>(step)];
 }
 

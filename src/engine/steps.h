@@ -30,6 +30,11 @@ enum class Step {
   kMounts,    // child: root, dev, envd
   kPivot,     // child: the host's tree is gone
   kConfine,   // child: seccomp
+  kRestore,   // instead of those from kClone on: CRIU made the processes
+  kFreeze,    // saving: everything stands still
+  kSync,      // saving: its disk is written out
+  kDump,      // saving: CRIU wrote the memory
+  kCommit,    // saving: the saved state is complete
   kCount,
 };
 inline constexpr size_t kStepCount = static_cast<size_t>(Step::kCount);

@@ -41,7 +41,7 @@ Status Supervisor::Start(std::vector<Sandbox> sandboxes) {
   for (Sandbox& sandbox : sandboxes) {
     std::string id = sandbox.instance.id;
     Entry& entry = entries_[id];
-    entry.state = Entry::State::kRunning;
+    entry.state = sandbox.why_frozen.empty() ? Entry::State::kRunning : Entry::State::kFrozen;
     entry.sandbox = std::move(sandbox);
     TRY(loop_.Watch(entry.sandbox.process.get(), EPOLLIN, [this, id] { OnEnded(id); }));
   }
@@ -84,7 +84,7 @@ void Supervisor::Handle(Message request) {
   if (!call || !op) return LogError("a request without a number or a name");
   bool later = false;
   auto answer = Answer(*call, *op, request, later);
-  if (!later) Reply(*call, std::move(answer));
+  if (!later || !answer) Reply(*call, std::move(answer));
 }
 
 Result<Message> Supervisor::Answer(Call call, const std::string& op, Message& request,
@@ -94,24 +94,30 @@ Result<Message> Supervisor::Answer(Call call, const std::string& op, Message& re
   if (op == "list") return List(request.head);
   if (op == "capabilities")
     return Message{{{"capabilities", EncodeCapabilities(driver_.capabilities())}}, "", {}};
+  if (op == "list_saved") return ListSaved(request.head);
+  if (op == "set_limits") return SetLimits(request.head);
+  later = true;
   if (op == "create") {
-    TRY(Create(call, std::move(request)));
-    later = true;
-    return Message{};
-  }
-  if (op == "destroy") {
+    TRY(Create(call, std::move(request), milliseconds(config_.create_timeout_ms)));
+  } else if (op == "resume") {
+    TRY(Resume(call, std::move(request)));
+  } else if (op == "pause" || op == "snapshot") {
+    TRY(Save(call, std::move(request), kSaveAttempts));
+  } else if (op == "delete_saved") {
+    TRY(DeleteSaved(call, std::move(request)));
+  } else if (op == "destroy") {
     TRY_ASSIGN(std::string id, GetString(request.head, "id"));
     Destroy(call, id);
-    later = true;
-    return Message{};
+  } else {
+    return Fail(Code::kUnimplemented, "the engine knows no '{}'", op);
   }
-  return Fail(Code::kUnimplemented, "the engine knows no '{}'", op);
+  return Message{};
 }
 
-Status Supervisor::Create(Call call, Message request) {
+Status Supervisor::Create(Call call, Message request, milliseconds longest) {
   TRY_ASSIGN(std::string id, GetString(request.head, "id"));
   TRY_ASSIGN(int64_t timeout, GetInt(request.head, "timeout_ms"));
-  timeout = std::clamp<int64_t>(timeout, 1, config_.create_timeout_ms);
+  timeout = std::clamp<int64_t>(timeout, 1, longest.count());
   if (entries_.contains(id))
     return Fail(Code::kAlreadyExists, "a sandbox with the id '{}' exists already", id);
   Entry& entry = entries_[id];
@@ -162,10 +168,12 @@ void Supervisor::Destroy(Call call, const std::string& id) {
   Entry& entry = it->second;
   entry.destroyers.push_back(call);
   if (entry.state == Entry::State::kRemoving) return;
+  entry.keep_saved = false;
   bool building = entry.state == Entry::State::kBuilding && entry.creator;
-  if (!building) return BeginRemoval(id, entry);
+  if (!building && !entry.saving) return BeginRemoval(id, entry);
   entry.unwanted = true;
-  if (!launchers_.Cancel(id)) return;  // OnBuilt() goes on
+  if (entry.saving) return driver_.Kill(entry.sandbox);  // whoever works on it sees its end
+  if (!launchers_.Cancel(id)) return;                    // OnBuilt() goes on
   entry.failure = Error(Code::kCanceled, "the sandbox was destroyed before it was built");
   OnRemoved(id, {});
 }
@@ -178,15 +186,15 @@ void Supervisor::BeginRemoval(const std::string& id, Entry& entry) {
   // Our descriptors would keep its network and its disk alive.
   entry.sandbox = {};
   entry.state = Entry::State::kRemoving;
-  SubmitRemoval(id, kRemovalAttempts);
+  SubmitRemoval(id, entry.keep_saved, kRemovalAttempts);
 }
 
-void Supervisor::SubmitRemoval(const std::string& id, int attempts) {
-  Job job{id, Message{{{"op", "destroy"}, {"id", id}}, "", {}},
+void Supervisor::SubmitRemoval(const std::string& id, bool keep_saved, int attempts) {
+  Job job{id, Message{{{"op", "destroy"}, {"id", id}, {"keep_saved", keep_saved}}, "", {}},
           steady_clock::now() + kRemovalTimeout,
-          [this, id, attempts](Result<Message> answer, bool died) {
+          [this, id, keep_saved, attempts](Result<Message> answer, bool died) {
             // Removing can be done twice, so a launcher's death does not end it.
-            if (died && attempts > 1) return SubmitRemoval(id, attempts - 1);
+            if (died && attempts > 1) return SubmitRemoval(id, keep_saved, attempts - 1);
             Status removed;
             if (!answer) removed = tl::unexpected(std::move(answer).error());
             OnRemoved(id, std::move(removed));
@@ -212,6 +220,10 @@ void Supervisor::OnRemoved(const std::string& id, Status removed) {
 
 void Supervisor::OnEnded(const std::string& id) {
   Entry& entry = entries_.at(id);
+  if (entry.saving) {  // pausing ends it; OnSaved() knows
+    entry.ended = true;
+    return loop_.Unwatch(entry.sandbox.process.get());
+  }
   ExitReason reason = driver_.WhyEnded(entry.sandbox);
   LogInfo("a sandbox ended by itself", {{"sandbox", id}, {"reason", ExitReasonName(reason)}});
   Post({{{"event", "exit"}, {"id", id}, {"reason", ExitReasonName(reason)}}, "", {}});

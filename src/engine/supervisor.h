@@ -30,11 +30,15 @@ class Supervisor {
 
  private:
   using Call = int64_t;
+  static constexpr int kSaveAttempts = 2;
   struct Entry {
-    enum class State { kBuilding, kRunning, kRemoving };
+    enum class State { kBuilding, kRunning, kFrozen, kRemoving };
     State state = State::kBuilding;
-    Sandbox sandbox;               // while running
-    bool unwanted = false;         // destroyed while being built
+    Sandbox sandbox;               // while running or frozen
+    bool saving = false;           // a launcher pauses it, resumes it or takes a snapshot
+    bool ended = false;            // by itself, meanwhile
+    bool keep_saved = false;       // it was being resumed: what is saved of it must not go
+    bool unwanted = false;         // destroyed while a launcher works on it
     std::vector<Call> destroyers;  // who waits until it is gone
     Call creator = 0;              // who waits until it is built
     std::optional<Error> failure;  // the answer for `creator` once it is gone
@@ -44,14 +48,27 @@ class Supervisor {
   void Handle(Message request);
   Result<Message> Answer(Call call, const std::string& op, Message& request, bool& later);
 
-  Status Create(Call call, Message request);
+  // Also resumes what is saved on disk.
+  Status Create(Call call, Message request, std::chrono::milliseconds longest);
   void OnBuilt(const std::string& id, Result<Message> answer, bool died);
   Status Register(Entry& entry, Message answer);
   void Destroy(Call call, const std::string& id);
   void BeginRemoval(const std::string& id, Entry& entry);
-  void SubmitRemoval(const std::string& id, int attempts);
+  void SubmitRemoval(const std::string& id, bool keep_saved, int attempts);
   void OnRemoved(const std::string& id, Status removed);
   void OnEnded(const std::string& id);
+
+  // ---- supervisor_saving.cc
+  Status Save(Call call, Message request, int attempts);
+  void OnSaved(Call call, const std::string& id, Result<Message> answer);
+  // Goes on with what happened to the sandbox while a launcher was at work; false if it is gone.
+  bool CatchUp(const std::string& id, Entry& entry);
+  Status Resume(Call call, Message request);
+  void OnThawed(Call call, const std::string& id, Result<Message> answer);
+  Status DeleteSaved(Call call, Message request);
+  Result<Message> ListSaved(const json::object& head);
+  Result<Message> SetLimits(const json::object& head);
+
   Result<Message> Dial(const json::object& head);
   Result<Message> Measure(const json::object& head);
   Result<Message> List(const json::object& head);

@@ -208,6 +208,29 @@ Status TestEngine::DestroyMany(const std::vector<std::string>& ids) {
   return {};
 }
 
+Result<Saved> TestEngine::Pause(const std::string& id, bool memory) {
+  return Await(client_->Pause(id, memory, std::chrono::seconds(30)));
+}
+
+Result<Instance> TestEngine::Resume(const Spec& spec, bool memory) {
+  return Await(client_->Resume(spec, memory, std::chrono::seconds(30)));
+}
+
+Result<Saved> TestEngine::Snapshot(const std::string& id, const std::string& snapshot_id) {
+  return Await(client_->Snapshot(id, snapshot_id, std::chrono::seconds(30)));
+}
+
+Status TestEngine::DeleteSaved(const std::string& id) { return Await(client_->DeleteSaved(id)); }
+
+std::vector<Saved> TestEngine::ListSaved() {
+  auto saved = Await(client_->ListSaved());
+  return saved ? *std::move(saved) : std::vector<Saved>();
+}
+
+Status TestEngine::SetLimits(const std::string& id, const Limits& limits) {
+  return Await(client_->SetLimits(id, limits));
+}
+
 Result<UniqueFd> TestEngine::Dial(const std::string& id) {
   TRY_ASSIGN(auto sockets, Await(client_->Dial(id, 1)));
   return std::move(sockets[0]);
@@ -304,6 +327,15 @@ void TestEngine::KillAll() {
   for (const UniqueFd& process : processes) WaitForExit(process.get(), std::chrono::seconds(10));
   client_->Stop();
   client_.reset();
+}
+
+void TestEngine::PauseAndKillAll(const std::string& id, std::chrono::milliseconds moment) {
+  asio::co_spawn(loop_, client_->Pause(id, true, std::chrono::seconds(30)), asio::detached);
+  loop_.restart();
+  loop_.run_for(moment);
+  KillAll();
+  loop_.restart();
+  loop_.run_for(milliseconds(10));
 }
 
 void TestEngine::Disconnect() {

@@ -57,6 +57,12 @@ class TestEngine {
   std::pair<Status, Status> CreateThenDestroy(const Spec& spec, std::chrono::milliseconds pause);
   Status Destroy(const std::string& id);
   Status DestroyMany(const std::vector<std::string>& ids);
+  Result<Saved> Pause(const std::string& id, bool memory = true);
+  Result<Instance> Resume(const Spec& spec, bool memory = true);
+  Result<Saved> Snapshot(const std::string& id, const std::string& snapshot_id);
+  Status DeleteSaved(const std::string& id);
+  std::vector<Saved> ListSaved();
+  Status SetLimits(const std::string& id, const Limits& limits);
   Result<UniqueFd> Dial(const std::string& id);
   Result<Usage> Measure(const std::string& id);
   std::vector<std::string> List();
@@ -71,6 +77,8 @@ class TestEngine {
   void WarmUp();
   // SIGKILL to the engine's main process and its launchers; sandboxes live on.
   void KillAll();
+  // The same, `moment` after it was asked to pause this sandbox.
+  void PauseAndKillAll(const std::string& id, std::chrono::milliseconds moment);
   // Like the end of the server: the engine ends by itself.
   void Disconnect();
 

@@ -1,0 +1,27 @@
+// Loop devices: an image file as a block device, released by the kernel with its last user.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "base/error.h"
+#include "base/fd.h"
+
+namespace caisson::engine {
+
+struct Loop {
+  int number = -1;
+  UniqueFd fd;  // keeps it until it is mounted
+};
+
+// Binds `image` to a free device. `label`: a name by which it is recognised later.
+Result<Loop> AttachLoop(int image, const std::string& label, bool read_only = false);
+std::string LoopPath(int number);
+// Whether this device has that label.
+bool LoopHolds(int number, const std::string& label);
+// Waits until the kernel has released it; kDeadlineExceeded.
+Status AwaitLoopGone(int number, const std::string& label, std::chrono::milliseconds timeout);
+// The ext4 file system on it, detached. Mounting a device twice gives the same file system.
+Result<UniqueFd> MountExt4(int loop, bool read_only = false);
+
+}  // namespace caisson::engine

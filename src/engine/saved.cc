@@ -1,0 +1,209 @@
+#include "engine/saved.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/id.h"
+#include "base/log.h"
+
+namespace caisson::engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kManifestFile = "manifest.json";
+constexpr const char* kMemoryDir = "memory";
+constexpr size_t kMaxManifestBytes = 1 << 20;
+// Names of drafts and link directories: no sandbox id has a dot.
+constexpr const char* kDraft = ".draft";
+constexpr const char* kLinks = ".links";
+
+std::string SavedPath(const std::string& id) { return fmt::format("{}/{}", kSavedDir, id); }
+
+bool HoldsPages(std::string_view name) { return name.starts_with("pages-"); }
+
+struct FileSum {
+  std::string sum;
+  int64_t bytes = 0;
+};
+
+// Size and XXH3: it finds what a disk did to a file, not what an attacker did (nobody but root can
+// write here), and is ten times as fast as a cryptographic one.
+Result<FileSum> Checksum(int dir, const std::string& name) {
+  UniqueFd fd(openat(dir, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat info;
+  if (!fd || fstat(fd.get(), &info)) return FailErrno("opening {}", name);
+  auto size = static_cast<size_t>(info.st_size);
+  XXH128_hash_t hash = XXH3_128bits(nullptr, 0);
+  if (size > 0) {
+    void* data = mmap(nullptr, size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd.get(), 0);
+    if (data == MAP_FAILED) return FailErrno("reading {}", name);
+    hash = XXH3_128bits(data, size);
+    munmap(data, size);
+  }
+  return FileSum{fmt::format("{}:{:016x}{:016x}", size, hash.high64, hash.low64), info.st_size};
+}
+
+Result<std::vector<std::string>> Names(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code ec;
+  for (auto it = fs::directory_iterator(path, ec); !ec && it != fs::directory_iterator();
+       it.increment(ec))
+    names.push_back(it->path().filename().string());
+  if (ec) return Fail(Code::kInternal, "reading {}: {}", path, ec.message());
+  return names;
+}
+
+Status SyncFile(int dir, const std::string& name) {
+  UniqueFd fd(openat(dir, name.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd || fsync(fd.get())) return FailErrno("writing {} to the disk", name);
+  return {};
+}
+
+Result<UniqueFd> OpenDir(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return FailErrno("opening {}", path);
+  return fd;
+}
+
+}  // namespace
+
+Result<SavedDraft> SavedDraft::Begin(const std::string& id) {
+  SavedDraft draft(id, fmt::format("{}{}-{}", SavedPath(id), kDraft, RandomHex(4)));
+  if (mkdir(draft.path_.c_str(), 0700)) return FailErrno("creating {}", draft.path_);
+  std::string memory = draft.path_ + "/" + kMemoryDir;
+  // Readable for the root of a sandbox, who opens it while it is restored, but cannot get here.
+  if (mkdir(memory.c_str(), 0755)) return FailErrno("creating {}", memory);
+  TRY_ASSIGN(draft.memory_, OpenDir(memory));
+  return draft;
+}
+
+SavedDraft::SavedDraft(SavedDraft&& other) noexcept
+    : id_(std::move(other.id_)),
+      path_(std::exchange(other.path_, {})),
+      memory_(std::move(other.memory_)) {}
+
+SavedDraft::~SavedDraft() {
+  if (!path_.empty()) (void)RemoveTree(path_);
+}
+
+Status SavedDraft::Clear() {
+  TRY_ASSIGN(auto names, Names(path_ + "/" + kMemoryDir));
+  for (const std::string& name : names)
+    if (unlinkat(memory_.get(), name.c_str(), 0)) return FailErrno("removing {}", name);
+  return {};
+}
+
+Status SavedDraft::Commit(Manifest manifest, bool sync) {
+  // CRIU's own notes are not part of it.
+  for (const char* name : {"criu.log", "stats-dump"}) unlinkat(memory_.get(), name, 0);
+  TRY_ASSIGN(auto names, Names(path_ + "/" + kMemoryDir));
+  manifest.saved.memory_bytes = 0;
+  for (const std::string& name : names) {
+    TRY_ASSIGN(FileSum file, Checksum(memory_.get(), name));
+    manifest.saved.memory_bytes += file.bytes;
+    manifest.files[name] = std::move(file.sum);
+    if (sync) TRY(SyncFile(memory_.get(), name));
+  }
+  std::string text = SerializeManifest(manifest);
+  TRY(WriteFileAtomic(fmt::format("{}/{}", path_, kManifestFile), text, 0600));
+  TRY_ASSIGN(UniqueFd parent, OpenDir(kSavedDir));
+  if (rename(path_.c_str(), SavedPath(id_).c_str())) return FailErrno("naming {}", SavedPath(id_));
+  path_.clear();
+  if (sync && fsync(parent.get())) return FailErrno("writing {} to the disk", kSavedDir);
+  return {};
+}
+
+Result<Manifest> ReadSaved(const std::string& id) {
+  if (!SavedExists(id)) return Fail(Code::kNotFound, "nothing is saved under '{}'", id);
+  auto text = ReadFile(fmt::format("{}/{}", SavedPath(id), kManifestFile), kMaxManifestBytes);
+  auto manifest = text ? ParseManifest(*text) : Fail(Code::kDataLoss, "its manifest is missing");
+  if (!manifest)
+    return tl::unexpected(
+        std::move(manifest).error().Context(fmt::format("'{}' cannot be continued", id)));
+  if (manifest->saved.id != id)
+    return Fail(Code::kDataLoss, "'{}' cannot be continued: its manifest is another's", id);
+  return manifest;
+}
+
+bool SavedExists(const std::string& id) { return access(SavedPath(id).c_str(), F_OK) == 0; }
+
+std::vector<SavedEntry> ListSavedEntries() {
+  std::vector<SavedEntry> entries;
+  auto names = Names(kSavedDir);
+  if (!names) return entries;
+  for (const std::string& name : *names) {
+    if (name.find('.') != std::string::npos) continue;
+    SavedEntry& entry = entries.emplace_back(SavedEntry{.id = name});
+    if (auto manifest = ReadSaved(name))
+      entry.manifest = std::move(*manifest);
+    else
+      LogError("a saved sandbox cannot be read", {{"error", manifest.error().message()}});
+  }
+  return entries;
+}
+
+Status RemoveSaved(const std::string& id) {
+  if (!SavedExists(id)) return {};
+  // Under its own name it is whole or not there.
+  std::string trash = fmt::format("{}{}-{}", SavedPath(id), kDraft, RandomHex(4));
+  if (rename(SavedPath(id).c_str(), trash.c_str()) && errno != ENOENT)
+    return FailErrno("removing {}", SavedPath(id));
+  return RemoveTree(trash);
+}
+
+void RemoveSavedDrafts() {
+  auto names = Names(kSavedDir);
+  if (!names) return;
+  for (const std::string& name : *names)
+    if (name.find('.') != std::string::npos) (void)RemoveTree(SavedPath(name));
+}
+
+Result<MemoryImages> MemoryImages::Open(const Manifest& manifest, bool only_user) {
+  MemoryImages images;
+  std::string source = fmt::format("{}/{}", SavedPath(manifest.saved.id), kMemoryDir);
+  if (only_user) {
+    TRY_ASSIGN(images.fd_, OpenDir(source));
+    return images;
+  }
+  images.path_ = fmt::format("{}{}-{}", SavedPath(manifest.saved.id), kLinks, RandomHex(6));
+  if (mkdir(images.path_.c_str(), 0755)) return FailErrno("creating {}", images.path_);
+  for (const auto& [name, sum] : manifest.files)
+    if (link(fmt::format("{}/{}", source, name).c_str(),
+             fmt::format("{}/{}", images.path_, name).c_str()))
+      return FailErrno("opening the saved memory of '{}'", manifest.saved.id);
+  TRY_ASSIGN(images.fd_, OpenDir(images.path_));
+  return images;
+}
+
+MemoryImages::MemoryImages(MemoryImages&& other) noexcept
+    : fd_(std::move(other.fd_)), path_(std::exchange(other.path_, {})) {}
+
+MemoryImages::~MemoryImages() {
+  if (!path_.empty()) (void)RemoveTree(path_);
+}
+
+Status VerifyMemory(const Manifest& manifest, bool pages) {
+  TRY_ASSIGN(UniqueFd dir, OpenDir(fmt::format("{}/{}", SavedPath(manifest.saved.id), kMemoryDir)));
+  for (const auto& [name, wanted] : manifest.files) {
+    struct stat info;
+    bool found = fstatat(dir.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+    if (found && HoldsPages(name) && !pages && wanted.starts_with(fmt::format("{}:", info.st_size)))
+      continue;
+    auto sum = found ? Checksum(dir.get(), name) : Fail(Code::kNotFound, "missing");
+    if (!sum || sum->sum != wanted)
+      return Fail(Code::kDataLoss,
+                  "'{}' cannot be continued: {} of its saved memory is {}; its files are intact",
+                  manifest.saved.id, name, found ? "damaged" : "missing");
+  }
+  return {};
+}
+
+}  // namespace caisson::engine

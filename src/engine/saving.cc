@@ -1,0 +1,221 @@
+#include "engine/saving.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "engine/child.h"
+#include "engine/disk.h"
+#include "engine/layers.h"
+#include "engine/saved.h"
+
+namespace caisson::engine {
+namespace {
+
+constexpr std::chrono::seconds kThawTimeout{10};
+constexpr int kFreezeAttempts = 50;
+
+std::chrono::milliseconds Left(Deadline deadline) {
+  return std::max(std::chrono::milliseconds(1), std::chrono::ceil<std::chrono::milliseconds>(
+                                                    deadline - std::chrono::steady_clock::now()));
+}
+
+int64_t AllocatedBytes(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) ? 0 : info.st_blocks * 512;
+}
+
+// A process that made a child by vfork sleeps until the child has become another program. If it is
+// frozen right then CRIU can do nothing with it; a moment later the child is on its way.
+bool WaitsForVfork(pid_t pid) {
+  auto stat = ReadFile(fmt::format("/proc/{}/stat", pid), 8192);
+  size_t name_end = stat ? stat->rfind(')') : std::string::npos;
+  return name_end != std::string::npos && stat->substr(name_end, 3) == ") D";
+}
+
+// The directories of the sandbox's root where something may be watched by inotify. CRIU looks for
+// the name of what is watched in them.
+std::vector<std::string> WatchedPlaces(int pid) {
+  std::vector<std::string> places;
+  // SECURITY: names in it are the guest's: they are listed, never followed.
+  std::string root = fmt::format("/proc/{}/root/", pid);
+  std::error_code ec;
+  for (const auto& entry : std::filesystem::directory_iterator(root, ec)) {
+    std::string name = entry.path().filename().string();
+    if (entry.is_symlink(ec) || !entry.is_directory(ec)) continue;
+    if (name != "proc" && name != "sys" && name != "dev" && name != ".caisson")
+      places.push_back("/" + name);
+  }
+  return places;
+}
+
+}  // namespace
+
+Saving::Saving(Host& host, const Criu* criu, std::string why_no_criu, std::string id,
+               Deadline deadline)
+    : host_(host),
+      criu_(criu),
+      why_no_criu_(std::move(why_no_criu)),
+      id_(std::move(id)),
+      deadline_(deadline) {}
+
+Saving::~Saving() {
+  if (!frozen_) return;
+  if (Status thawed = cgroup_.Thaw(kThawTimeout); !thawed)
+    LogError("a sandbox cannot be thawed", {{"sandbox", id_}, {"error", thawed.error().message()}});
+}
+
+Status Saving::Begin(bool memory) {
+  TRY_ASSIGN(record_, ReadRecord(id_));
+  if (!record_.why_frozen.empty())
+    return Fail(Code::kFailedPrecondition, "sandbox '{}' is paused already", id_);
+  TRY(CheckRoom(memory));
+  TRY_ASSIGN(cgroup_, Cgroup::Open(host_.cgroups(), id_));
+  TRY(host_.steps().Run(Step::kFreeze, [this] { return Freeze(); }));
+  return host_.steps().Run(Step::kSync, [this]() -> Status {
+    TRY_ASSIGN(UniqueFd disk, Disk::OpenInUse(id_, record_.loop));
+    if (syncfs(disk.get())) return FailErrno("syncing the disk of sandbox {}", id_);
+    return {};
+  });
+}
+
+Status Saving::Freeze() {
+  for (int attempt = 0;; ++attempt) {
+    TRY(cgroup_.Freeze(Left(deadline_)));
+    frozen_ = true;
+    TRY_ASSIGN(auto processes, cgroup_.Processes());
+    if (attempt == kFreezeAttempts ||
+        std::none_of(processes.begin(), processes.end(), WaitsForVfork))
+      return {};
+    TRY(cgroup_.Thaw(Left(deadline_)));
+    frozen_ = false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1 + attempt));
+  }
+}
+
+Status Saving::CheckRoom(bool memory) const {
+  struct statvfs host;
+  if (statvfs(".", &host)) return FailErrno("looking at the host's disk");
+  int64_t needed = host_.config().min_free_disk_mb << 20;
+  if (memory) {
+    Usage usage;
+    TRY_ASSIGN(Cgroup cgroup, Cgroup::Open(host_.cgroups(), id_));
+    TRY(cgroup.Measure(usage));
+    needed += usage.memory_used_bytes;
+  }
+  auto free = static_cast<int64_t>(host.f_bavail * host.f_frsize);
+  if (free < needed)
+    return Fail(
+        Code::kResourceExhausted,
+        "the host's disk is too full to save sandbox '{}': {} MB are free, {} MB are needed", id_,
+        free >> 20, needed >> 20);
+  return {};
+}
+
+Status Saving::Dump(int images) const {
+  if (!criu_) return Fail(Code::kUnimplemented, "{}", why_no_criu_);
+  DumpPlan plan{.pid = record_.pid,
+                .images = images,
+                .freezer = cgroup_.unified_path(),
+                .scan = WatchedPlaces(record_.pid)};
+  for (const HostMount& mount : HostMounts(host_.kernel_paths(), host_.config().nesting))
+    plan.external_mounts.push_back(mount.point);
+  return criu_->Dump(plan, deadline_);
+}
+
+Manifest Saving::Describe(const std::string& saved_id, Tier tier) const {
+  utsname kernel;
+  uname(&kernel);
+  auto image = host_.shelf().FindImage(id_);
+  return {.saved = {.id = saved_id,
+                    .tier = tier,
+                    .disk_bytes = image ? AllocatedBytes(*image) : 0,
+                    .at = Now()},
+          .sandbox_id = id_,
+          .root_dir = record_.root_dir,
+          .envd = record_.envd,
+          .boot_id = record_.inside_boot_id,
+          .host_boot_id = host_.boot_id(),
+          .kernel = kernel.release,
+          .criu = criu_ ? criu_->version() : "",
+          .disk_limit_bytes = record_.limits.disk_bytes,
+          .loop = record_.loop,
+          .layers = record_.layers,
+          .mounts = HostMounts(host_.kernel_paths(), host_.config().nesting)};
+}
+
+Result<Saved> Saving::Pause(bool memory) {
+  host_.steps().Reset();
+  TRY(Begin(memory));
+  TRY_ASSIGN(SavedDraft draft, SavedDraft::Begin(id_));
+  if (memory) {
+    Status dumped = host_.steps().Run(Step::kDump, [&] { return Dump(draft.memory()); });
+    if (!dumped && dumped.error().code() == Code::kUnimplemented)
+      return StayFrozen(dumped.error().message());
+    TRY(std::move(dumped));
+  }
+  Manifest manifest = Describe(id_, memory ? Tier::kMemory : Tier::kFiles);
+  TRY(host_.steps().Run(Step::kCommit, [&]() -> Status {
+    bool sync = host_.config().save_sync;
+    if (sync) TRY(host_.shelf().SyncImage(id_));
+    return draft.Commit(manifest, sync);
+  }));
+  frozen_ = false;  // it is not to run any more
+  LogDebug("sandbox saved", {{"sandbox", id_}, {"steps", host_.steps().Summary()}});
+  TRY_ASSIGN(Manifest written, ReadSaved(id_));
+  return written.saved;
+}
+
+Result<Saved> Saving::StayFrozen(std::string why) {
+  record_.why_frozen = std::move(why);
+  TRY(RewriteRecord(record_));
+  frozen_ = false;
+  cgroup_.Reclaim();
+  return Saved{.id = id_, .tier = Tier::kFrozen, .why_frozen = record_.why_frozen, .at = Now()};
+}
+
+Result<Saved> Saving::Snapshot(const std::string& snapshot_id) {
+  host_.steps().Reset();
+  TRY(Begin(true));
+  if (static_cast<int64_t>(record_.layers.size()) >= host_.config().max_snapshot_layers)
+    return Fail(Code::kFailedPrecondition,
+                "sandbox '{}' is {} snapshots deep, and no deeper is allowed "
+                "(max_snapshot_layers)",
+                id_, record_.layers.size());
+  TRY_ASSIGN(SavedDraft draft, SavedDraft::Begin(snapshot_id));
+  Status dumped = host_.steps().Run(Step::kDump, [&] { return Dump(draft.memory()); });
+  bool memory = static_cast<bool>(dumped);
+  if (!memory && dumped.error().code() != Code::kUnimplemented)
+    return tl::unexpected(dumped.error());
+  if (!memory) TRY(draft.Clear());
+  Manifest manifest = Describe(snapshot_id, memory ? Tier::kMemory : Tier::kFiles);
+  manifest.snapshot = true;
+  manifest.loop = -1;
+  auto image = host_.shelf().FindFile(id_);
+  if (!image) return Fail(Code::kDataLoss, "the disk of sandbox {} is gone", id_);
+  TRY_ASSIGN(LayersInUse in_use, LayersInUse::Hold());
+  TRY_ASSIGN(LayerCopy copy, LayerCopy::Take(*image));
+  // Everything that follows needs only the copy.
+  TRY(cgroup_.Thaw(kThawTimeout));
+  frozen_ = false;
+  TRY(host_.steps().Run(Step::kCommit, [&]() -> Status {
+    bool sync = host_.config().save_sync;
+    TRY_ASSIGN(std::string layer, copy.Finish(sync));
+    manifest.layers.push_back(std::move(layer));
+    manifest.saved.disk_bytes = copy.bytes();
+    return draft.Commit(manifest, sync);
+  }));
+  LogDebug("snapshot taken", {{"sandbox", id_}, {"steps", host_.steps().Summary()}});
+  TRY_ASSIGN(Manifest written, ReadSaved(snapshot_id));
+  return written.saved;
+}
+
+}  // namespace caisson::engine

@@ -1,0 +1,69 @@
+#include "engine/stage.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "engine/mount.h"
+
+namespace caisson::engine {
+namespace {
+
+// Directories that everybody may enter and that we never look into. (Not in /proc or /sys: the
+// kernel lets a sandbox have its own only where nothing of the host's is covered.)
+constexpr const char* kPlace = "/boot";
+
+std::string PathOf(const char* name) { return fmt::format("{}/{}", kPlace, name); }
+
+}  // namespace
+
+Result<Stage> Stage::Make() {
+  if (mount("tmpfs", kPlace, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m"))
+    return FailErrno("making a place for what CRIU needs");
+  Stage stage;
+  stage.mounted_ = true;
+  return stage;
+}
+
+Stage::Stage(Stage&& other) noexcept
+    : mounted_(std::exchange(other.mounted_, false)), mounts_(std::move(other.mounts_)) {}
+
+Stage::~Stage() {
+  if (!mounted_) return;
+  for (const std::string& path : mounts_) umount2(path.c_str(), MNT_DETACH);
+  umount2(kPlace, MNT_DETACH);
+}
+
+Result<std::string> Stage::AddMount(const char* name, int mount) {
+  TRY_ASSIGN(std::string path, AddEmptyDirectory(name));
+  TRY(Attach(mount, path.c_str()));
+  mounts_.push_back(path);
+  return path;
+}
+
+Result<std::string> Stage::AddFile(const char* name, const std::string& source) {
+  TRY_ASSIGN(std::string path, AddText(name, ""));
+  TRY_ASSIGN(UniqueFd mount, CloneMount(AT_FDCWD, source.c_str()));
+  TRY(MakeReadOnly(mount.get()));
+  TRY(Attach(mount.get(), path.c_str()));
+  mounts_.push_back(path);
+  return path;
+}
+
+Result<std::string> Stage::AddText(const char* name, std::string_view text) {
+  std::string path = PathOf(name);
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
+  if (!fd || write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return FailErrno("writing {}", path);
+  return path;
+}
+
+Result<std::string> Stage::AddEmptyDirectory(const char* name) {
+  std::string path = PathOf(name);
+  if (mkdir(path.c_str(), 0755)) return FailErrno("creating {}", path);
+  return path;
+}
+
+}  // namespace caisson::engine

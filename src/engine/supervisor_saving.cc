@@ -1,0 +1,163 @@
+// The part of the supervisor that pauses, resumes and copies sandboxes.
+#include <boost/json.hpp>
+
+#include "base/log.h"
+#include "engine/supervisor.h"
+
+namespace caisson::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kDeleteTimeout{60};
+
+// Nobody talks to a frozen sandbox, and a cold start needs its disk.
+void LetGo(Sandbox& sandbox) {
+  sandbox.network.Reset();
+  sandbox.disk.Reset();
+}
+
+}  // namespace
+
+// `attempts`: a launcher that dies leaves the sandbox frozen; the next one finishes its work.
+Status Supervisor::Save(Call call, Message request, int attempts) {
+  TRY_ASSIGN(std::string id, GetString(request.head, "id"));
+  TRY_ASSIGN(int64_t timeout, GetInt(request.head, "timeout_ms"));
+  auto it = entries_.find(id);
+  if (it == entries_.end() || it->second.state != Entry::State::kRunning)
+    return Fail(Code::kNotFound, "there is no running sandbox '{}'", id);
+  Entry& entry = it->second;
+  if (entry.saving && attempts == kSaveAttempts)
+    return Fail(Code::kAborted, "sandbox '{}' is being saved already", id);
+  timeout = std::clamp<int64_t>(timeout, 1, config_.save_timeout_ms);
+  json::object again = request.head;
+  Job job{id, std::move(request), steady_clock::now() + milliseconds(timeout),
+          [this, call, id, attempts, again](Result<Message> answer, bool died) {
+            if (died && attempts > 1 && !entries_.at(id).unwanted)
+              if (Save(call, Message{again, "", {}}, attempts - 1)) return;
+            OnSaved(call, id, std::move(answer));
+          }};
+  TRY(launchers_.Submit(std::move(job), false));
+  entry.saving = true;
+  return {};
+}
+
+void Supervisor::OnSaved(Call call, const std::string& id, Result<Message> answer) {
+  Entry& entry = entries_.at(id);
+  entry.saving = false;
+  if (!answer) {
+    // A launcher that failed has thawed it; one that died twice has not.
+    Status settled = driver_.Settle(entry.sandbox);
+    if (!settled)
+      LogError("a sandbox is neither saved nor running",
+               {{"sandbox", id}, {"error", settled.error().message()}});
+    Reply(call, tl::unexpected(std::move(answer).error()));
+    CatchUp(id, entry);
+    return;
+  }
+  const json::value* value = answer->head.if_contains("saved");
+  auto saved = DecodeSaved(value ? *value : json::value());
+  bool paused = saved && saved->id == id;
+  if (paused && saved->tier == Tier::kFrozen) {
+    entry.state = Entry::State::kFrozen;
+    entry.sandbox.why_frozen = saved->why_frozen;
+    LetGo(entry.sandbox);
+  }
+  Reply(call, std::move(answer));
+  if (!paused || saved->tier == Tier::kFrozen) {
+    CatchUp(id, entry);
+    return;
+  }
+  if (entry.unwanted) return BeginRemoval(id, entry);
+  loop_.Unwatch(entry.sandbox.process.get());
+  entries_.erase(id);
+}
+
+bool Supervisor::CatchUp(const std::string& id, Entry& entry) {
+  if (entry.unwanted) {
+    BeginRemoval(id, entry);
+    return false;
+  }
+  if (!entry.ended) return true;
+  OnEnded(id);
+  return false;
+}
+
+Status Supervisor::Resume(Call call, Message request) {
+  TRY_ASSIGN(std::string id, GetString(request.head, "id"));
+  milliseconds longest(config_.save_timeout_ms);
+  auto it = entries_.find(id);
+  if (it == entries_.end()) {
+    TRY(Create(call, std::move(request), longest));
+    entries_.at(id).keep_saved = true;
+    return {};
+  }
+  Entry& entry = it->second;
+  if (entry.state != Entry::State::kFrozen || entry.saving)
+    return Fail(Code::kFailedPrecondition, "sandbox '{}' is not paused", id);
+  TRY_ASSIGN(int64_t timeout, GetInt(request.head, "timeout_ms"));
+  timeout = std::clamp<int64_t>(timeout, 1, longest.count());
+  LetGo(entry.sandbox);
+  Job job{
+      id, std::move(request), steady_clock::now() + milliseconds(timeout),
+      [this, call, id](Result<Message> answer, bool) { OnThawed(call, id, std::move(answer)); }};
+  TRY(launchers_.Submit(std::move(job), false));
+  entry.saving = true;
+  return {};
+}
+
+void Supervisor::OnThawed(Call call, const std::string& id, Result<Message> answer) {
+  Entry& entry = entries_.at(id);
+  entry.saving = false;
+  if (answer) {
+    // A cold start made a new process of it; a thawed one is the same.
+    if (!entry.ended) loop_.Unwatch(entry.sandbox.process.get());
+    entry.ended = false;
+    Status registered = Register(entry, std::move(*answer));
+    if (registered)
+      Reply(call, Message{{{"instance", EncodeInstance(entry.sandbox.instance)}}, "", {}});
+    else
+      Reply(call, tl::unexpected(std::move(registered).error()));
+  } else {
+    Reply(call, tl::unexpected(std::move(answer).error()));
+  }
+  CatchUp(id, entry);
+}
+
+Status Supervisor::DeleteSaved(Call call, Message request) {
+  TRY_ASSIGN(std::string id, GetString(request.head, "id"));
+  Job job{id, std::move(request), steady_clock::now() + kDeleteTimeout,
+          [this, call](Result<Message> answer, bool) { Reply(call, std::move(answer)); }};
+  return launchers_.Submit(std::move(job), true);
+}
+
+Result<Message> Supervisor::ListSaved(const json::object& head) {
+  TRY_ASSIGN(std::string after, GetString(head, "after"));
+  std::map<std::string, Saved> all;
+  for (Saved& saved : driver_.ListSaved()) all[saved.id] = std::move(saved);
+  for (const auto& [id, entry] : entries_)
+    if (entry.state == Entry::State::kFrozen)
+      all[id] = {.id = id,
+                 .tier = Tier::kFrozen,
+                 .why_frozen = entry.sandbox.why_frozen,
+                 .at = entry.sandbox.instance.created_at};
+  json::array items;
+  auto it = all.upper_bound(after);
+  for (; it != all.end() && items.size() < kMaxInstancesPerMessage; ++it)
+    items.push_back(EncodeSaved(it->second));
+  return Message{{{"items", std::move(items)}, {"more", it != all.end()}}, "", {}};
+}
+
+Result<Message> Supervisor::SetLimits(const json::object& head) {
+  TRY_ASSIGN(std::string id, GetString(head, "id"));
+  const json::value* value = head.if_contains("limits");
+  TRY_ASSIGN(Limits limits, DecodeLimits(value ? *value : json::value()));
+  auto it = entries_.find(id);
+  if (it == entries_.end() || it->second.state != Entry::State::kRunning || it->second.saving)
+    return Fail(Code::kNotFound, "there is no running sandbox '{}'", id);
+  TRY(driver_.SetLimits(it->second.sandbox, limits));
+  return Message{};
+}
+
+}  // namespace caisson::engine
