@@ -251,7 +251,7 @@ Status Criu::Ask(Deadline deadline) {
 
 Status Criu::Dump(const DumpPlan& plan, Deadline deadline) const {
   TRY_ASSIGN(CriuProcess process,
-             CriuProcess::Start({&command_, cover_run_, kernel_facts_, -1, nullptr}));
+             CriuProcess::Start({&command_, cover_run_, kernel_facts_, -1, nullptr, plan.lock}));
   TRY(process.Send(Request(CriuVerb::kDump, DumpOptions(plan))));
   TRY_ASSIGN(CriuAnswer answer, process.Receive(deadline));
   process.Finish(deadline);

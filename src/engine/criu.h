@@ -23,7 +23,8 @@ struct DumpPlan {
   int images = -1;      // an empty directory, open for reading (not O_PATH)
   std::string freezer;  // absolute path of its cgroup (v2); frozen before and after
   std::vector<std::string> external_mounts;  // mount points inside whose source is the host's
-  std::vector<std::string> scan;             // directories inside where inotify may watch
+  std::string lock;  // locked (shared) until CRIU ends, and it ends even if this process dies
+  std::vector<std::string> scan;  // directories inside where inotify may watch
 };
 
 struct RestorePlan {

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -26,6 +27,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr int kSocketFd = 3;
+constexpr int kLockFd = 4;
 constexpr size_t kMaxAnswer = 64 << 10;
 constexpr milliseconds kKillTime{2000};
 
@@ -44,8 +46,8 @@ Status CoverRun(std::string_view kernel_facts) {
   return {};
 }
 
-// Descriptors 0-2 lead nowhere, 3 is the socket, and there is no other.
-Status ArrangeDescriptors(int& socket) {
+// Descriptors 0-2 lead nowhere, 3 is the socket, 4 may be a lock, and there is no other.
+Status ArrangeDescriptors(int& socket, UniqueFd lock) {
   UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!null) return FailErrno("opening /dev/null");
   for (int fd : {0, 1, 2})
@@ -54,20 +56,30 @@ Status ArrangeDescriptors(int& socket) {
   if (socket != kSocketFd && dup2(socket, kSocketFd) < 0) return FailErrno("placing a socket");
   socket = kSocketFd;
   fcntl(socket, F_SETFD, 0);
-  if (close_range(kSocketFd + 1, ~0u, 0)) return FailErrno("closing inherited descriptors");
+  bool lock_placed = static_cast<bool>(lock);
+  if (lock && dup2(lock.get(), kLockFd) < 0) return FailErrno("placing a lock");
+  lock.Release();  // closed by what follows
+  if (close_range(static_cast<unsigned>(lock_placed ? kLockFd + 1 : kSocketFd + 1), ~0u, 0))
+    return FailErrno("closing inherited descriptors");
   return {};
 }
 
 Status BecomeCriu(const CriuStart& start, int& socket) {
-  // If we die, nobody could tell what it is doing.
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  UniqueFd lock;
+  if (!start.lock.empty()) {
+    lock.Reset(open(std::string(start.lock).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!lock || flock(lock.get(), LOCK_SH | LOCK_NB)) return FailErrno("locking {}", start.lock);
+    setsid();
+  } else {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+  }
   if (start.enter && *start.enter) TRY((*start.enter)());
   if (start.cover_run) TRY(CoverRun(start.kernel_facts));
   for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  TRY(ArrangeDescriptors(socket));
+  TRY(ArrangeDescriptors(socket, std::move(lock)));
 
   std::vector<char*> arguments;
   for (const std::string& word : *start.command)

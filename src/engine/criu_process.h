@@ -39,6 +39,9 @@ struct CriuStart {
   std::string_view kernel_facts;
   int cgroup = -1;  // v2, to be born in
   const std::function<Status()>* enter = nullptr;
+  // A file to be locked (shared) until it ends, "" = none. Then it goes on when we die: what it
+  // works on would be left in a state that nobody can mend.
+  std::string_view lock;
 };
 
 // Killed, with the processes it was about to restore, if it still runs when the object goes away.

@@ -22,6 +22,8 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kTrialTimeout{20};
 constexpr std::chrono::seconds kThawTimeout{10};
+// CRIU gives up by itself after ten.
+constexpr std::chrono::seconds kSettleTimeout{15};
 // After a pause the kernel releases the disk when the last of the dead processes is gone.
 constexpr std::chrono::seconds kDiskTimeout{10};
 constexpr const char* kTrialFile = "criu-works";
@@ -175,6 +177,7 @@ std::vector<Saved> NamespaceDriver::ListSaved() {
 Status NamespaceDriver::Settle(const Sandbox& sandbox) {
   const std::string& id = sandbox.instance.id;
   if (!sandbox.why_frozen.empty()) return {};
+  TRY(AwaitUnlocked(id, kSettleTimeout));
   TRY_ASSIGN(Cgroup cgroup, Cgroup::Open(host_->cgroups(), id));
   TRY_ASSIGN(bool frozen, cgroup.frozen());
   // It was resumed, and only the saved state was not removed yet.

@@ -2,9 +2,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <boost/json.hpp>
+#include <thread>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -156,9 +158,26 @@ Result<Record> ReadRecord(const std::string& id) {
   return record;
 }
 
+std::string RecordPath(const std::string& id) {
+  return fmt::format("{}/{}{}", kSandboxesDir, id, kReady);
+}
+
+Status AwaitUnlocked(const std::string& id, std::chrono::milliseconds timeout) {
+  auto deadline = std::chrono::steady_clock::now() + timeout;
+  UniqueFd fd(open(RecordPath(id).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return FailErrno("opening the record of sandbox {}", id);
+  while (flock(fd.get(), LOCK_EX | LOCK_NB)) {
+    if (errno != EWOULDBLOCK && errno != EINTR)
+      return FailErrno("locking the record of sandbox {}", id);
+    if (std::chrono::steady_clock::now() > deadline)
+      return Fail(Code::kDeadlineExceeded, "sandbox '{}' is still being saved", id);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return {};
+}
+
 Status RewriteRecord(const Record& record) {
-  return WriteFileAtomic(fmt::format("{}/{}{}", kSandboxesDir, record.id, kReady),
-                         json::serialize(ToJson(record)), 0600);
+  return WriteFileAtomic(RecordPath(record.id), json::serialize(ToJson(record)), 0600);
 }
 
 Result<std::string> ReadBootId() {

@@ -71,6 +71,9 @@ class RecordFile {
 
 // Of a sandbox that is ready, whoever made it; kNotFound if there is none.
 Result<Record> ReadRecord(const std::string& id);
+std::string RecordPath(const std::string& id);
+// Waits until nobody has it locked: the CRIU of a launcher that died may still work on the sandbox.
+Status AwaitUnlocked(const std::string& id, std::chrono::milliseconds timeout);
 // Replaces it.
 Status RewriteRecord(const Record& record);
 

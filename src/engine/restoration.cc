@@ -60,7 +60,7 @@ Status Restoration::PrepareRoot() {
 }
 
 Status Restoration::Restore() {
-  TRY_ASSIGN(MemoryImages images, MemoryImages::Open(manifest_, !manifest_.snapshot));
+  TRY_ASSIGN(MemoryImages images, MemoryImages::Open(manifest_));
   TRY(MoveUserRange(images.fd(), slot_.uid_base()));
   TRY_ASSIGN(CgroupEntry entry, cgroup_.PrepareEntry());
   RestorePlan plan{.images = images.fd(),

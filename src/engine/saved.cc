@@ -166,13 +166,9 @@ void RemoveSavedDrafts() {
     if (name.find('.') != std::string::npos) (void)RemoveTree(SavedPath(name));
 }
 
-Result<MemoryImages> MemoryImages::Open(const Manifest& manifest, bool only_user) {
+Result<MemoryImages> MemoryImages::Open(const Manifest& manifest) {
   MemoryImages images;
   std::string source = fmt::format("{}/{}", SavedPath(manifest.saved.id), kMemoryDir);
-  if (only_user) {
-    TRY_ASSIGN(images.fd_, OpenDir(source));
-    return images;
-  }
   images.path_ = fmt::format("{}{}-{}", SavedPath(manifest.saved.id), kLinks, RandomHex(6));
   if (mkdir(images.path_.c_str(), 0755)) return FailErrno("creating {}", images.path_);
   for (const auto& [name, sum] : manifest.files)

@@ -56,11 +56,11 @@ Status RemoveSaved(const std::string& id);
 // Removes drafts and copies left by earlier processes.
 void RemoveSavedDrafts();
 
-// The memory/ of a saved state, ready to be restored. `only_user`: nobody else restores from it,
-// so it is used as it is; else this is a directory of links that the destructor removes.
+// The memory/ of a saved state, to be restored: a directory of links, where files can be replaced
+// without changing what is saved. Vanishes with the object.
 class MemoryImages {
  public:
-  static Result<MemoryImages> Open(const Manifest& manifest, bool only_user);
+  static Result<MemoryImages> Open(const Manifest& manifest);
   MemoryImages(MemoryImages&& other) noexcept;
   MemoryImages& operator=(MemoryImages&&) = delete;
   ~MemoryImages();

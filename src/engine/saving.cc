@@ -79,6 +79,7 @@ Status Saving::Begin(bool memory) {
     return Fail(Code::kFailedPrecondition, "sandbox '{}' is paused already", id_);
   TRY(CheckRoom(memory));
   TRY_ASSIGN(cgroup_, Cgroup::Open(host_.cgroups(), id_));
+  TRY(AwaitUnlocked(id_, Left(deadline_)));
   TRY(host_.steps().Run(Step::kFreeze, [this] { return Freeze(); }));
   return host_.steps().Run(Step::kSync, [this]() -> Status {
     TRY_ASSIGN(UniqueFd disk, Disk::OpenInUse(id_, record_.loop));
@@ -125,6 +126,7 @@ Status Saving::Dump(int images) const {
   DumpPlan plan{.pid = record_.pid,
                 .images = images,
                 .freezer = cgroup_.unified_path(),
+                .lock = RecordPath(id_),
                 .scan = WatchedPlaces(record_.pid)};
   for (const HostMount& mount : HostMounts(host_.kernel_paths(), host_.config().nesting))
     plan.external_mounts.push_back(mount.point);

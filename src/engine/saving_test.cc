@@ -26,8 +26,9 @@ class SavingTest : public testing::Test {
   // A process that counts in memory, and writes down its count when asked.
   void StartCounter(const std::string& id) {
     Run(id,
-        "setsid sh -c 'n=0; trap \"echo \\$n > /count\" USR1; while :; do n=$((n+1)); sleep 0.01; "
-        "done' > /dev/null 2>&1 & echo $! > /counter-pid");
+        "setsid sh -c 'n=0; trap \"echo \\$n > /count\" USR1; : > /counter-ready; "
+        "while :; do n=$((n+1)); sleep 0.01; done' > /dev/null 2>&1 & echo $! > /counter-pid; "
+        "while [ ! -e /counter-ready ]; do sleep 0.01; done");
   }
   int64_t Count(const std::string& id) {
     return std::stoll("0" + Run(id,
@@ -249,7 +250,7 @@ TEST_F(SavingTest, KilledAtAnyMomentItIsWholeAfterwards) {
   int paused = 0, running = 0;
   for (int moment = 0; moment < 24; ++moment) {
     SCOPED_TRACE(moment);
-    engine_->PauseAndKillAll(spec.id, std::chrono::milliseconds(moment * 4));
+    engine_->PauseAndKillAll(spec.id, std::chrono::milliseconds(moment * 12));
     engine_ = std::make_unique<TestEngine>(config_);
     size_t lives = engine_->List().size(), saved = engine_->ListSaved().size();
     ASSERT_EQ(lives + saved, 1u);

@@ -332,6 +332,7 @@ void TestEngine::KillAll() {
 void TestEngine::PauseAndKillAll(const std::string& id, std::chrono::milliseconds moment) {
   asio::co_spawn(loop_, client_->Pause(id, true, std::chrono::seconds(30)), asio::detached);
   loop_.restart();
+  loop_.poll();
   loop_.run_for(moment);
   KillAll();
   loop_.restart();
