@@ -77,6 +77,10 @@ const std::array kFields = {
     FIELD(sandbox_pids),
     FIELD(sandbox_open_files),
     FIELD(sandbox_output_kbps),
+    FIELD(max_sandbox_cpus),
+    FIELD(max_sandbox_memory_mb),
+    FIELD(max_sandbox_disk_mb),
+    FIELD(max_sandbox_pids),
     FIELD(launchers),
     FIELD(launcher_queue),
     FIELD(network),
@@ -206,6 +210,17 @@ Status FinishConfig(Config& config) {
     return Fail(Code::kInvalidArgument,
                 "default_timeout_s, max_timeout_s and metrics_interval_ms must be positive");
   return {};
+}
+
+std::map<std::string, int64_t> ConfigNumbers(const Config& config) {
+  std::map<std::string, int64_t> numbers;
+  for (const Field& field : kFields) {
+    if (auto* number = std::get_if<int64_t Config::*>(&field.member))
+      numbers.emplace(field.name, config.*(*number));
+    else if (auto* flag = std::get_if<bool Config::*>(&field.member))
+      numbers.emplace(field.name, config.*(*flag));
+  }
+  return numbers;
 }
 
 }  // namespace caisson

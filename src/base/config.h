@@ -83,6 +83,11 @@ struct Config {
   int64_t sandbox_pids = 4096;
   int64_t sandbox_open_files = 65'536;  // per process, unless the host allows less
   int64_t sandbox_output_kbps = 0;      // output of one command, in KB per second; 0 = unlimited
+  // ---- how much one request may ask for; 0 = unlimited
+  int64_t max_sandbox_cpus = 8;
+  int64_t max_sandbox_memory_mb = 8192;
+  int64_t max_sandbox_disk_mb = 51'200;
+  int64_t max_sandbox_pids = 32'768;
 
   // ---- engine ---------------------------------------------------------------------
   int64_t launchers = 0;          // processes that build sandboxes; 0 = one per CPU, at most 8
@@ -112,5 +117,7 @@ Status SetConfigField(Config& config, std::string_view name, std::string_view va
 Status ApplyEnvironment(Config& config, const std::map<std::string, std::string>& environment);
 // Fills the derived defaults and checks ranges; call once after all sources.
 Status FinishConfig(Config& config);
+// The numbers and switches by name, to be shown: none of them is a secret, texts may be.
+std::map<std::string, int64_t> ConfigNumbers(const Config& config);
 
 }  // namespace caisson

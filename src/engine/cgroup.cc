@@ -256,6 +256,7 @@ Status Cgroup::Measure(Usage& usage) const {
   TRY_ASSIGN(auto events, read(kMemoryTree, v2 ? "memory.events" : "memory.oom_control"));
   TRY_ASSIGN(auto stat, read(kMemoryTree, "memory.stat"));
   TRY_ASSIGN(auto pids, read(kPidsTree, "pids.current"));
+  TRY_ASSIGN(auto refused, read(kPidsTree, "pids.events"));
   // Cache is what the kernel can take back: file pages, but not tmpfs, which has nowhere to go.
   usage.memory_cache_bytes = stat.Find(v2 ? "active_file" : "total_active_file").value_or(0) +
                              stat.Find(v2 ? "inactive_file" : "total_inactive_file").value_or(0);
@@ -264,6 +265,7 @@ Status Cgroup::Measure(Usage& usage) const {
   usage.memory_limit_bytes = limit.Number().value_or(0);
   usage.oom_kills = events.Find("oom_kill").value_or(0);
   usage.pids = pids.Number().value_or(0);
+  usage.pids_refused = refused.Find("max").value_or(0);
   return {};
 }
 

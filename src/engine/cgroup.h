@@ -130,7 +130,7 @@ class Cgroup {
   // The directory of the v2 tree.
   std::string unified_path() const;
 
-  // Fills at, cpu_ns, memory_*, pids and oom_kills; leaves the disk fields alone.
+  // Fills at, cpu_ns, memory_*, pids* and oom_kills; leaves the disk fields alone.
   Status Measure(Usage& usage) const;
   // Those directly inside, not in nested cgroups.
   Result<std::vector<pid_t>> Processes() const;

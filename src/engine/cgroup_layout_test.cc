@@ -158,6 +158,7 @@ TEST_F(CgroupTreeTest, V2Measures) {
       "anon 500000\nfile 400000\ninactive_file 300000\nactive_file 100\n");
   Put(directory + "memory.events", "low 0\nhigh 0\nmax 9\noom 2\noom_kill 2\noom_group_kill 0\n");
   Put(directory + "pids.current", "7\n");
+  Put(directory + "pids.events", "max 3\n");
   auto cgroup = Cgroup::Open(*parent, "sb1");
   ASSERT_TRUE(cgroup);
   Usage usage;

@@ -23,8 +23,6 @@ constexpr const char* kMeminfoPath = "proc/meminfo";
 constexpr const char* kBootIdPath = "proc/sys/kernel/random/boot_id";
 constexpr std::string_view kHostName = "caisson";
 constexpr int kBootFd = 3;
-constexpr rlim_t kMaxOpenFiles = 524'288;
-constexpr rlim_t kDefaultOpenFiles = 65'536;
 constexpr unsigned long kKernelFs = MS_NOSUID | MS_NODEV | MS_NOEXEC;
 
 // Waits for the launcher to say `word`; the descriptor that comes with it, if any.
@@ -124,11 +122,11 @@ Status Pivot() {
 }
 
 // Rights to raise a limit cannot be counted on, so they are only ever lowered.
-Status LimitResources() {
+Status LimitResources(const Limits& limits) {
   rlimit files;
   if (getrlimit(RLIMIT_NOFILE, &files)) return FailErrno("reading the limit of open files");
-  files.rlim_max = std::min(files.rlim_max, kMaxOpenFiles);
-  files.rlim_cur = std::min(files.rlim_max, kDefaultOpenFiles);
+  files.rlim_max = std::min(files.rlim_max, static_cast<rlim_t>(limits.open_files));
+  files.rlim_cur = files.rlim_max;
   if (setrlimit(RLIMIT_NOFILE, &files)) return FailErrno("limiting open files");
   rlimit core;
   if (getrlimit(RLIMIT_CORE, &core)) return FailErrno("reading the limit of core dumps");
@@ -160,7 +158,7 @@ Status SettleIn(const ChildPlan& plan, UniqueFd ping) {
     return FailErrno("setting ping_group_range");
   TRY(plan.connected ? ConfigureInside(plan.address) : ConfigureLoopback());
   if (sethostname(kHostName.data(), kHostName.size())) return FailErrno("setting the host name");
-  TRY(LimitResources());
+  TRY(LimitResources(plan.limits));
   umask(022);
   setsid();
   // A new program keeps what is ignored and blocked: the launcher's habits are not envd's.

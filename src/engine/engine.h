@@ -21,6 +21,8 @@ struct Limits {
   int64_t memory_bytes = 1 << 30;
   int64_t disk_bytes = int64_t{10} << 30;
   int64_t pids = 4096;
+  int64_t open_files =
+      65'536;  // per process; set when the sandbox starts, less if the host has less
 };
 
 // What the sandbox may reach. Its loopback is always up.
@@ -80,6 +82,7 @@ struct Usage {
   int64_t disk_used_bytes = 0;
   int64_t disk_total_bytes = 0;
   int64_t pids = 0;
+  int64_t pids_refused = 0;  // processes that were not started for want of room, since the start
   int64_t oom_kills = 0;
 };
 

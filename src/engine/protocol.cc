@@ -120,7 +120,8 @@ json::object EncodeLimits(const Limits& limits) {
   return {{"cpus", limits.cpus},
           {"memory_bytes", limits.memory_bytes},
           {"disk_bytes", limits.disk_bytes},
-          {"pids", limits.pids}};
+          {"pids", limits.pids},
+          {"open_files", limits.open_files}};
 }
 
 Result<Limits> DecodeLimits(const json::value& value) {
@@ -129,7 +130,8 @@ Result<Limits> DecodeLimits(const json::value& value) {
     return Limits{.cpus = Int(o, "cpus"),
                   .memory_bytes = Int(o, "memory_bytes"),
                   .disk_bytes = Int(o, "disk_bytes"),
-                  .pids = Int(o, "pids")};
+                  .pids = Int(o, "pids"),
+                  .open_files = Int(o, "open_files")};
   });
 }
 
@@ -180,6 +182,7 @@ json::object EncodeUsage(const Usage& usage) {
           {"disk_used", usage.disk_used_bytes},
           {"disk_total", usage.disk_total_bytes},
           {"pids", usage.pids},
+          {"pids_refused", usage.pids_refused},
           {"oom_kills", usage.oom_kills}};
 }
 
@@ -194,6 +197,7 @@ Result<Usage> DecodeUsage(const json::value& value) {
                  .disk_used_bytes = Int(o, "disk_used"),
                  .disk_total_bytes = Int(o, "disk_total"),
                  .pids = Int(o, "pids"),
+                 .pids_refused = Int(o, "pids_refused"),
                  .oom_kills = Int(o, "oom_kills")};
   });
 }

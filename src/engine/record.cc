@@ -31,6 +31,7 @@ json::object ToJson(const Record& record) {
           {"memory_bytes", record.limits.memory_bytes},
           {"disk_bytes", record.limits.disk_bytes},
           {"pids", record.limits.pids},
+          {"open_files", record.limits.open_files},
           {"created_at", UnixNanos(record.created_at)},
           {"root_dir", record.root_dir},
           {"envd", record.envd},
@@ -52,7 +53,8 @@ Record FromJson(const json::object& o) {
   record.limits = {.cpus = o.at("cpus").to_number<int64_t>(),
                    .memory_bytes = o.at("memory_bytes").to_number<int64_t>(),
                    .disk_bytes = o.at("disk_bytes").to_number<int64_t>(),
-                   .pids = o.at("pids").to_number<int64_t>()};
+                   .pids = o.at("pids").to_number<int64_t>(),
+                   .open_files = o.at("open_files").to_number<int64_t>()};
   record.created_at = FromUnixNanos(o.at("created_at").to_number<int64_t>());
   record.root_dir = json::value_to<std::string>(o.at("root_dir"));
   record.envd = json::value_to<std::string>(o.at("envd"));

@@ -8,6 +8,7 @@ namespace {
 constexpr int64_t kMinMemory = 16 << 20;  // envd and a shell
 constexpr int64_t kMinDisk = 16 << 20;    // an ext4 file system with room for anything
 constexpr int64_t kMinPids = 16;
+constexpr int64_t kMinOpenFiles = 64;  // envd's own
 constexpr size_t kMaxIdLength = 64;
 
 }  // namespace
@@ -29,10 +30,11 @@ Status CheckSpec(const Spec& spec) {
                 kMaxBootBytes);
   const Limits& limits = spec.limits;
   if (limits.cpus < 1 || limits.memory_bytes < kMinMemory || limits.disk_bytes < kMinDisk ||
-      limits.pids < kMinPids)
+      limits.pids < kMinPids || limits.open_files < kMinOpenFiles)
     return Fail(Code::kInvalidArgument,
-                "a sandbox needs at least 1 CPU, {} MB of memory, {} MB of disk and {} processes",
-                kMinMemory >> 20, kMinDisk >> 20, kMinPids);
+                "a sandbox needs at least 1 CPU, {} MB of memory, {} MB of disk, {} processes and "
+                "{} open files",
+                kMinMemory >> 20, kMinDisk >> 20, kMinPids, kMinOpenFiles);
   return {};
 }
 

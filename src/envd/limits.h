@@ -11,6 +11,7 @@ struct Limits {
   int64_t max_processes = 1024;              // started by envd and alive at once
   int64_t max_subscribers = 64;              // clients that follow one process
   int64_t subscriber_buffer = 256 << 10;     // bytes waiting for one client; then the process waits
+  int64_t output_kbps = 0;                   // output of one process per second; 0 = unlimited
   int64_t max_request_bytes = 4 << 20;       // body of an RPC
   int64_t max_input_bytes = 32 << 20;        // body of SendInput, one message of StreamInput
   int64_t max_list_entries = 100'000;        // entries in one ListDir answer

@@ -19,6 +19,10 @@ constexpr size_t kPtyChunk = 16 << 10;
 // What a pipe can hold after its writer was killed, and then some.
 constexpr size_t kMaxDrain = 256 << 10;
 
+// A limited rate is met in steps of this length, so that output still comes evenly.
+constexpr int64_t kRateStepsPerSecond = 10;
+constexpr int64_t kMinRateChunk = 1 << 10;
+
 // One buffer for all: a read and its publication happen without a suspension in between.
 std::array<char, kPipeChunk> scratch;
 
@@ -104,18 +108,19 @@ Event EndEvent(const ExitInfo& exit) {
 Event KeepaliveEvent() { return MakeEvent(R"({"event":{"keepalive":{}}})"); }
 
 Process::Process(asio::any_io_executor executor, pid_t pid, ProcessConfig config,
-                 std::optional<std::string> tag, ProcessPipes pipes, size_t subscriber_buffer)
+                 std::optional<std::string> tag, ProcessPipes pipes, const Limits& limits)
     : executor_(executor),
       pid_(pid),
       config_(std::move(config)),
       tag_(std::move(tag)),
-      output_(std::make_shared<OutputHub>(executor, subscriber_buffer)),
+      output_(std::make_shared<OutputHub>(executor, static_cast<size_t>(limits.subscriber_buffer))),
       stdin_(Adopt(std::move(pipes.stdin_pipe))),
       stdout_(Adopt(std::move(pipes.stdout_pipe))),
       stderr_(Adopt(std::move(pipes.stderr_pipe))),
       pty_(Adopt(std::move(pipes.pty))),
       input_lock_(executor),
-      changed_(executor) {}
+      changed_(executor),
+      output_rate_(limits.output_kbps << 10) {}
 
 std::optional<Process::Descriptor> Process::Adopt(UniqueFd fd) {
   if (!fd) return std::nullopt;
@@ -176,6 +181,7 @@ Task<void> Process::Follow(std::shared_ptr<Process> self, Descriptor& source, Ou
                                           std::chrono::seconds(1));
       continue;
     }
+    if (co_await self->WaitForRate()) continue;
     auto [ec] = co_await source.async_wait(Descriptor::wait_read, kAwait);
     if (ec || !source.is_open() || !self->ReadOnce(source, kind)) break;
   }
@@ -183,12 +189,27 @@ Task<void> Process::Follow(std::shared_ptr<Process> self, Descriptor& source, Ou
   self->changed_.cancel();
 }
 
+Task<bool> Process::WaitForRate() {
+  auto now = std::chrono::steady_clock::now();
+  if (output_rate_ == 0 || now >= next_read_) co_return false;
+  auto wait = std::chrono::ceil<std::chrono::milliseconds>(next_read_ - now);
+  co_await SleepFor(std::min(wait, std::chrono::milliseconds(1000)));
+  co_return true;
+}
+
 bool Process::ReadOnce(Descriptor& source, Output kind) {
   size_t limit = kind == Output::kPty ? kPtyChunk : kPipeChunk;
+  if (output_rate_ > 0)
+    limit = std::min(
+        limit, static_cast<size_t>(std::max(output_rate_ / kRateStepsPerSecond, kMinRateChunk)));
   ssize_t size = read(source.native_handle(), scratch.data(), limit);
   if (size < 0) return errno == EAGAIN || errno == EINTR;  // a terminal ends with EIO
   if (size == 0) return false;
   if (output_->subscribers() == 0) return true;
+  // Both outputs of a command share the rate; what is not read yet waits in the pipe.
+  if (output_rate_ > 0)
+    next_read_ = std::max(next_read_, std::chrono::steady_clock::now()) +
+                 std::chrono::nanoseconds(size * 1'000'000'000 / output_rate_);
   constexpr std::array<std::string_view, 3> kNames = {"stdout", "stderr", "pty"};
   std::string text = R"({"event":{"data":{")";
   text += kNames[static_cast<size_t>(kind)];

@@ -54,7 +54,7 @@ struct ProcessPipes {
 class Process : public std::enable_shared_from_this<Process> {
  public:
   Process(asio::any_io_executor executor, pid_t pid, ProcessConfig config,
-          std::optional<std::string> tag, ProcessPipes pipes, size_t subscriber_buffer);
+          std::optional<std::string> tag, ProcessPipes pipes, const Limits& limits);
 
   // Starts to read the output. With `deadline`, the whole process tree is killed at that time.
   // `on_end` runs once, after the end event was published.
@@ -91,6 +91,8 @@ class Process : public std::enable_shared_from_this<Process> {
   static Task<void> Follow(std::shared_ptr<Process> self, Descriptor& source, Output kind);
   // Reads once what is there and publishes it; false at the end of the output.
   bool ReadOnce(Descriptor& source, Output kind);
+  // Waits until the rate of output allows another read, but not long: ask again. False: read now.
+  Task<bool> WaitForRate();
   void DrainNow(std::optional<Descriptor>& source, Output kind);
   bool IsOver() const { return wait_status_ && (readers_ == 0 || signaled_); }
   std::optional<Descriptor> Adopt(UniqueFd fd);
@@ -107,6 +109,8 @@ class Process : public std::enable_shared_from_this<Process> {
   std::optional<int> wait_status_;
   Event end_event_;
   int readers_ = 0;
+  const int64_t output_rate_;                          // bytes per second; 0 = unlimited
+  std::chrono::steady_clock::time_point next_read_{};  // not before, when the rate is limited
   bool signaled_ = false;
   bool timed_out_ = false;
 };

@@ -163,9 +163,9 @@ Task<Result<ProcessTable::Started>> ProcessTable::Start(StartRequest request) {
   spawn.stdout_fd = request.pty ? spawn.stdin_fd : wiring.child_stdout.get();
   spawn.stderr_fd = request.pty ? spawn.stdin_fd : wiring.child_stderr.get();
   CO_TRY_ASSIGN(Spawned spawned, Fork(spawn));
-  auto process = std::make_shared<Process>(executor_, spawned.pid, std::move(request.config),
-                                           std::move(request.tag), std::move(wiring.ours),
-                                           static_cast<size_t>(settings_.limits.subscriber_buffer));
+  auto process =
+      std::make_shared<Process>(executor_, spawned.pid, std::move(request.config),
+                                std::move(request.tag), std::move(wiring.ours), settings_.limits);
   unreaped_[process->pid()] = process;
   wiring = {};  // the child's ends must not stay open here, or its output never ends
   Status running =

@@ -18,6 +18,7 @@ constexpr NamedLimit kLimits[] = {
     {"max_processes", &Limits::max_processes},
     {"max_subscribers", &Limits::max_subscribers},
     {"subscriber_buffer", &Limits::subscriber_buffer},
+    {"output_kbps", &Limits::output_kbps},
     {"max_request_bytes", &Limits::max_request_bytes},
     {"max_input_bytes", &Limits::max_input_bytes},
     {"max_list_entries", &Limits::max_list_entries},

@@ -48,6 +48,7 @@ Task<Status> Manager::Impl::Adopt() {
     }
     ++adopted;
     auto record = MakeRecord(std::move(row), secret_);
+    record->alarms = Alarms(/*fresh=*/false);
     registry_.Add(record);
     if (!record->row.idempotency_key.empty())
       idempotency_.Restore(record->row.idempotency_key, record->row.request_hash,
@@ -57,7 +58,10 @@ Task<Status> Manager::Impl::Adopt() {
     else
       expiry_.Set(record->row.id, record->row.end_at);
   }
-  for (const std::string& id : alive) operations_.Spawn("destroy orphan", DestroyOrphan(id));
+  for (const std::string& id : alive) {
+    LogWarn("destroying a sandbox that is not in the database", {{"sandbox", id}});
+    operations_.Spawn("destroy orphan", DestroyNow(id));
+  }
   if (adopted + lost + alive.size() > 0)
     LogInfo("sandboxes of the server before",
             {{"adopted", adopted}, {"ended_meanwhile", lost}, {"unknown", alive.size()}});
@@ -70,13 +74,8 @@ Task<Status> Manager::Impl::Adopt() {
 Task<void> Manager::Impl::EndLost(store::SandboxRow row, Ending ending) {
   // There may be traces left even if nothing lives.
   std::string id = row.id;
-  if (!co_await engine_.Destroy(id)) background_.Spawn("destroy", DestroyLater(id));
+  co_await DestroyNow(id);
   co_await WriteEnd(std::move(row), std::move(ending));
-}
-
-Task<void> Manager::Impl::DestroyOrphan(std::string id) {
-  LogWarn("destroying a sandbox that is not in the database", {{"sandbox", id}});
-  if (!co_await engine_.Destroy(id)) background_.Spawn("destroy", DestroyLater(id));
 }
 
 }  // namespace caisson::sandbox

@@ -1,4 +1,5 @@
 // Changes to a sandbox that lives.
+#include "base/log.h"
 #include "sandbox/manager_impl.h"
 #include "sandbox/shield.h"
 
@@ -46,6 +47,52 @@ Task<Status> Manager::Impl::SetNetwork(std::string key_id, std::string id, bool 
   auto event = MakeEvent(id, "network_set", "The network settings were replaced",
                          {{"network", row.network_json}});
   co_return co_await Shield(operations_, "set network", WriteChange(row, std::move(event)));
+}
+
+Task<Result<Info>> Manager::Impl::SetLimits(std::string key_id, std::string id,
+                                            LimitOptions limits) {
+  CO_TRY_ASSIGN(auto record, FindOwned(key_id, id));
+  store::SandboxRow wanted = record->row;
+  CO_TRY(ChangeLimits(config_, limits, wanted));
+  int64_t more = wanted.memory_mb - record->row.memory_mb;
+  if (config_.max_promised_memory_mb > 0 && more > 0 &&
+      CurrentLoad().memory_mb + more > config_.max_promised_memory_mb)
+    co_return Fail(Code::kUnavailable, "this server has no {} MB of memory left to promise", more);
+  co_return co_await Shield(operations_, "set limits",
+                            SetLimitsNow(std::move(record), std::move(wanted)));
+}
+
+Task<Result<Info>> Manager::Impl::SetLimitsNow(std::shared_ptr<Record> record,
+                                               store::SandboxRow wanted) {
+  const std::string& id = record->row.id;
+  Status set = co_await engine_.SetLimits(id, LimitsOf(wanted, config_));
+  if (!set) {
+    LogWarn("the limits of a sandbox could not be changed",
+            {{"sandbox", id}, {"error", set.error().message()}});
+    if (set.error().code() == Code::kUnimplemented)
+      co_return Fail(Code::kUnimplemented,
+                     "this server cannot change these limits while a sandbox runs");
+    co_return Fail(Code::kInvalidArgument,
+                   "the kernel refused these limits; does the sandbox use more memory already?");
+  }
+  if (!record->running) co_return Fail(Code::kNotFound, "sandbox '{}' has ended", id);
+  // Only the limits: something else of the row may have changed meanwhile.
+  store::SandboxRow& row = record->row;
+  row.cpus = wanted.cpus;
+  row.memory_mb = wanted.memory_mb;
+  row.disk_mb = wanted.disk_mb;
+  row.pids = wanted.pids;
+  Info info = MakeInfo(*record);
+  auto event = MakeEvent(id, "limits_set",
+                         fmt::format("The limits were set to {} CPUs, {} MB of memory, {} MB of "
+                                     "disk and {} processes",
+                                     row.cpus, row.memory_mb, row.disk_mb, info.pids),
+                         {{"cpus", std::to_string(row.cpus)},
+                          {"memory_mb", std::to_string(row.memory_mb)},
+                          {"disk_mb", std::to_string(row.disk_mb)},
+                          {"pids", std::to_string(info.pids)}});
+  CO_TRY(co_await WriteChange(row, std::move(event)));
+  co_return info;
 }
 
 Task<Status> Manager::Impl::WriteChange(store::SandboxRow row, store::SandboxEvent event) {

@@ -46,8 +46,6 @@ std::string AliasOf(const Template& from, std::string_view asked) {
   return from.aliases.empty() ? std::string() : from.aliases.front();
 }
 
-int64_t OrDefault(int64_t value, int64_t fallback) { return value > 0 ? value : fallback; }
-
 }  // namespace
 
 Task<Result<Info>> Manager::Impl::Create(CreateOptions options) {
@@ -70,18 +68,15 @@ Task<Result<Info>> Manager::Impl::CreateOnce(CreateOptions options) {
 
 Task<Result<Info>> Manager::Impl::CreateNow(CreateOptions options) {
   CO_TRY_ASSIGN(store::SandboxRow row, Prepare(options));
+  CO_TRY(CheckQuotas(row));
+  CO_TRY(limiter_.TakeCreate(options.key_id));
+  CO_TRY_ASSIGN(auto ready, co_await CreateFromPool(options, row));
+  if (ready) co_return std::move(*ready);
+  MakeRoom(row);
+
   CO_TRY_ASSIGN(engine::Spec spec, MakeSpec(row));
   std::string id = row.id;
-
-  // Counts against the quotas from here on, and hears if envd ends early.
-  struct Place {
-    std::map<std::string, Creation>& creating;
-    std::string id;
-    ~Place() { creating.erase(id); }
-  };
-  creating_.emplace(id, Creation{options.key_id, std::nullopt});
-  Place place{creating_, id};
-
+  Place place(creating_, id, {.key_id = row.key_id, .memory_mb = row.memory_mb});
   auto made = co_await engine_.Create(std::move(spec),
                                       std::chrono::milliseconds(config_.create_timeout_ms));
   if (!made) {
@@ -90,22 +85,49 @@ Task<Result<Info>> Manager::Impl::CreateNow(CreateOptions options) {
       background_.Spawn("destroy", DestroyLater(id));
     co_return tl::unexpected(StartFailure(id, made.error()));
   }
+  co_return co_await Publish(MakeRecord(std::move(row), secret_), place, "template");
+}
 
+Task<Result<std::optional<Info>>> Manager::Impl::CreateFromPool(const CreateOptions& options,
+                                                                store::SandboxRow row) {
+  auto ready = TakeReady(options, row);
+  if (!ready) co_return std::optional<Info>();
+  row.id = ready->row.id;
+  Place place(creating_, row.id, {.key_id = row.key_id, .memory_mb = row.memory_mb});
+  Status introduced = co_await Introduce(ready, row);
+  if (!introduced || place->exited) {
+    LogWarn("a sandbox that was kept ready could not be used",
+            {{"sandbox", row.id},
+             {"error", introduced ? "it has ended" : introduced.error().message()}});
+    Discard(ready);
+    co_return std::optional<Info>();
+  }
+  auto record = MakeRecord(std::move(row), secret_);
+  record->spare_sockets = std::move(ready->spare_sockets);
+  CO_TRY_ASSIGN(Info info, co_await Publish(std::move(record), place, "pool"));
+  co_return std::optional<Info>(std::move(info));
+}
+
+Task<Result<Info>> Manager::Impl::Publish(std::shared_ptr<Record> record, Place& place,
+                                          std::string from) {
+  store::SandboxRow& row = record->row;
+  const std::string id = row.id;
   row.started_at = NextStart();
-  row.end_at = row.started_at + options.timeout;
-  auto record = MakeRecord(row, secret_);
+  row.end_at = row.started_at + std::chrono::seconds(row.timeout_s);
   Status stored = co_await store_.InsertSandbox(
       row,
       MakeEvent(id, "created", fmt::format("Sandbox created from template {}", row.template_id),
-                {{"template", row.template_id}, {"timeout_s", std::to_string(row.timeout_s)}}));
+                {{"template", row.template_id},
+                 {"timeout_s", std::to_string(row.timeout_s)},
+                 {"from", std::move(from)}}));
   if (!stored) {
     LogError("a new sandbox could not be recorded and is destroyed again",
              {{"sandbox", id}, {"error", stored.error().message()}});
-    if (!co_await engine_.Destroy(id)) background_.Spawn("destroy", DestroyLater(id));
+    co_await DestroyNow(id);
     co_return Fail(Code::kUnavailable,
                    "the sandbox could not be recorded in the server's database");
   }
-  auto exited = creating_.at(id).exited;
+  auto exited = place->exited;
   registry_.Add(record);
   if (exited) {
     OnExit(id, *exited);
@@ -127,7 +149,6 @@ Result<store::SandboxRow> Manager::Impl::Prepare(const CreateOptions& options) c
   TRY(CheckSize("the metadata is", options.metadata, config_.max_metadata_bytes));
   TRY(CheckSize("the environment variables are", options.env, config_.max_metadata_bytes));
   TRY(CheckEnv(options.env));
-  TRY(CheckQuotas(options.key_id));
 
   store::SandboxRow row;
   row.id = RandomId("i", 20);
@@ -142,28 +163,49 @@ Result<store::SandboxRow> Manager::Impl::Prepare(const CreateOptions& options) c
   row.allow_public_traffic = options.network.allow_public_traffic;
   row.network_json = options.network.as_requested_json;
   row.mask_request_host = options.network.mask_request_host;
-  row.cpus = OrDefault(from->cpus, config_.sandbox_cpus);
-  row.memory_mb = OrDefault(from->memory_mb, config_.sandbox_memory_mb);
-  row.disk_mb = OrDefault(from->disk_mb, config_.sandbox_disk_mb);
+  TRY(ChooseLimits(config_, *from, options.limits, row));
   row.timeout_s = options.timeout.count();
   row.idempotency_key = options.idempotency_key;
   row.request_hash = options.request_hash;
   return row;
 }
 
-Status Manager::Impl::CheckQuotas(const std::string& key_id) const {
-  auto total = static_cast<int64_t>(registry_.size() + creating_.size());
-  if (config_.max_sandboxes > 0 && total >= config_.max_sandboxes)
-    return Fail(Code::kUnavailable,
-                "this server already runs {} sandboxes, as many as it may; try again later", total);
-  if (config_.max_sandboxes_per_key <= 0) return {};
-  int64_t own = std::count_if(creating_.begin(), creating_.end(),
-                              [&](const auto& one) { return one.second.key_id == key_id; });
+Manager::Impl::Load Manager::Impl::CurrentLoad() const {
+  Load load;
+  for (const auto& [id, creation] : creating_) {
+    if (creation.key_id.empty()) continue;
+    ++load.sandboxes;
+    load.memory_mb += creation.memory_mb;
+  }
   registry_.ForEach([&](const Record& record) {
-    own += record.row.key_id == key_id;
+    ++load.sandboxes;
+    load.memory_mb += record.row.memory_mb;
     return false;
   });
-  if (own >= config_.max_sandboxes_per_key)
+  return load;
+}
+
+Status Manager::Impl::CheckQuotas(const store::SandboxRow& row) const {
+  Load load = CurrentLoad();
+  if (config_.max_sandboxes > 0 && load.sandboxes >= config_.max_sandboxes)
+    return Fail(Code::kUnavailable,
+                "this server already runs {} sandboxes, as many as it may; try again later",
+                load.sandboxes);
+  if (config_.max_promised_memory_mb > 0 &&
+      load.memory_mb + row.memory_mb > config_.max_promised_memory_mb)
+    return Fail(Code::kUnavailable,
+                "this server has promised {} of its {} MB of memory to sandboxes and has no {} MB "
+                "left; try again later",
+                load.memory_mb, config_.max_promised_memory_mb, row.memory_mb);
+  int64_t most = limiter_.MaxSandboxes(row.key_id);
+  if (most <= 0) return {};
+  int64_t own = std::count_if(creating_.begin(), creating_.end(),
+                              [&](const auto& one) { return one.second.key_id == row.key_id; });
+  registry_.ForEach([&](const Record& record) {
+    own += record.row.key_id == row.key_id;
+    return false;
+  });
+  if (own >= most)
     return Fail(Code::kResourceExhausted,
                 "this API key already runs {} sandboxes, as many as it may at once; kill one or "
                 "try again later",
@@ -171,26 +213,43 @@ Status Manager::Impl::CheckQuotas(const std::string& key_id) const {
   return {};
 }
 
-Result<engine::Spec> Manager::Impl::MakeSpec(const store::SandboxRow& row) const {
+// Sandboxes that wait in the pool must not keep a user from one.
+void Manager::Impl::MakeRoom(const store::SandboxRow& row) {
+  auto too_much = [&] {
+    Load load = CurrentLoad();
+    auto ready = static_cast<int64_t>(pool_.ready());
+    return (config_.max_sandboxes > 0 && load.sandboxes + ready >= config_.max_sandboxes) ||
+           (config_.max_promised_memory_mb > 0 &&
+            load.memory_mb + pool_.memory_mb() + row.memory_mb > config_.max_promised_memory_mb);
+  };
+  while (pool_.ready() > 0 && too_much()) Discard(pool_.TakeAny());
+}
+
+Result<json::object> Manager::Impl::MakeEnv(const store::SandboxRow& row) const {
   const Template* from = templates_.Find(row.template_id);
   if (!from) return Fail(Code::kNotFound, "template '{}' not found", row.template_id);
   json::object env;
   for (const auto& [name, value] : from->env) env[name] = value;
   for (const auto& [name, value] : row.env) env[name] = value;
+  return env;
+}
+
+Result<engine::Spec> Manager::Impl::MakeSpec(const store::SandboxRow& row) const {
+  const Template* from = templates_.Find(row.template_id);
+  if (!from) return Fail(Code::kNotFound, "template '{}' not found", row.template_id);
+  TRY_ASSIGN(json::object env, MakeEnv(row));
   json::object boot{{"sandboxId", row.id},
                     {"templateId", row.template_id},
                     {"envVars", std::move(env)},
                     {"defaultUser", from->user},
                     {"defaultWorkdir", from->workdir}};
   if (row.secure) boot["accessToken"] = AccessToken(secret_, row.id);
+  if (row.output_kbps > 0) boot["limits"] = {{"output_kbps", row.output_kbps}};
 
   engine::Spec spec;
   spec.id = row.id;
   spec.root_dir = from->root_dir;
-  spec.limits = {.cpus = row.cpus,
-                 .memory_bytes = row.memory_mb << 20,
-                 .disk_bytes = row.disk_mb << 20,
-                 .pids = config_.sandbox_pids};
+  spec.limits = LimitsOf(row, config_);
   spec.network = row.allow_internet ? engine::Network::kInternet : engine::Network::kNone;
   spec.boot = json::serialize(boot);
   if (spec.boot.size() > engine::kMaxBootBytes)

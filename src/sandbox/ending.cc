@@ -38,7 +38,7 @@ Task<Status> Manager::Impl::Kill(std::string key_id, std::string id) {
   CO_TRY_ASSIGN(auto record, FindOwned(key_id, id));
   Detach(*record);
   co_return co_await Shield(operations_, "kill",
-                            Finish(record, {"request", "Sandbox killed on request"}));
+                            Finish(record, {"request", "Sandbox killed on request of its owner"}));
 }
 
 Task<Status> Manager::Impl::Finish(std::shared_ptr<Record> record, Ending ending) {
@@ -66,7 +66,9 @@ Task<void> Manager::Impl::WriteEnd(store::SandboxRow row, Ending ending) {
   row.state = "killed";
   row.reason = ending.reason;
   row.ended_at = Now();
-  auto event = MakeEvent(row.id, "killed", std::move(ending.message), {{"reason", ending.reason}},
+  StringMap fields{{"reason", ending.reason}};
+  if (ending.reason == "request") fields["key"] = row.key_id;  // nobody else can ask for it
+  auto event = MakeEvent(row.id, "killed", std::move(ending.message), std::move(fields),
                          std::move(ending.level));
   Status stored = co_await store_.UpdateSandbox(row, std::move(event));
   if (!stored)
@@ -84,6 +86,10 @@ Task<void> Manager::Impl::DestroyLater(std::string id) {
   LogError("a sandbox could not be destroyed; restart the server to try again", {{"sandbox", id}});
 }
 
+Task<void> Manager::Impl::DestroyNow(std::string id) {
+  if (!co_await engine_.Destroy(id)) background_.Spawn("destroy", DestroyLater(id));
+}
+
 void Manager::Impl::OnExpired(const std::string& id) {
   auto record = registry_.Find(id);
   if (!record || !Detach(*record)) return;
@@ -96,6 +102,10 @@ void Manager::Impl::OnExit(const std::string& id, engine::ExitReason reason) {
     if (Detach(*record)) operations_.Spawn("exit", FinishAlone(record, EndingOf(reason)));
   } else if (auto it = creating_.find(id); it != creating_.end()) {
     it->second.exited = reason;
+  } else if (auto ready = pool_.Remove(id)) {
+    LogWarn("a sandbox that was kept ready has ended",
+            {{"sandbox", id}, {"reason", engine::ExitReasonName(reason)}});
+    Discard(std::move(ready));
   }
 }
 

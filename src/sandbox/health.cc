@@ -1,35 +1,13 @@
 // Is envd still there? Asked when the gateway could not reach it: code inside the sandbox can stop,
 // starve or break envd, and its owner should read so in the timeline.
-#include <boost/asio/ip/tcp.hpp>
-
 #include "base/log.h"
-#include "http/client.h"
+#include "sandbox/envd_call.h"
 #include "sandbox/manager_impl.h"
 
 namespace caisson::sandbox {
 namespace {
 
-constexpr uint16_t kEnvdPort = 49983;
 constexpr std::chrono::seconds kReportInterval{60};  // at most one event per sandbox in this time
-
-// Connects one of the engine's sockets to a port of the sandbox's own loopback.
-Task<Result<UniqueFd>> ConnectInside(UniqueFd raw, uint16_t port) {
-  using asio::ip::tcp;
-  tcp::socket socket(co_await asio::this_coro::executor);
-  boost::system::error_code failed;
-  int fd = raw.Release();
-  socket.assign(tcp::v6(), fd, failed);
-  if (failed) {
-    raw.Reset(fd);
-    co_return tl::unexpected(FromEc(failed, "using a socket into the sandbox"));
-  }
-  auto address = asio::ip::make_address_v6(asio::ip::v4_mapped, asio::ip::address_v4::loopback());
-  auto [ec] = co_await socket.async_connect(tcp::endpoint(address, port), kAwait);
-  if (ec) co_return tl::unexpected(FromEc(ec, "connecting to envd"));
-  UniqueFd connected(socket.release(failed));
-  if (failed) co_return tl::unexpected(FromEc(failed, "using a socket into the sandbox"));
-  co_return connected;
-}
 
 }  // namespace
 
@@ -61,12 +39,8 @@ Task<void> Manager::Impl::Probe(std::shared_ptr<Record> record, std::string reas
 
 Task<Status> Manager::Impl::CheckHealth(std::shared_ptr<Record> record) {
   CO_TRY_ASSIGN(UniqueFd raw, co_await sockets_.Take(record));
-  CO_TRY_ASSIGN(UniqueFd connected, co_await ConnectInside(std::move(raw), kEnvdPort));
-  CO_TRY_ASSIGN(auto stream, http::MakeSocketStream(executor_, std::move(connected)));
-  http::ClientConnection connection(std::move(stream));
-  http::RequestHead request{.method = "GET", .target = "/health"};
-  request.headers.Set("Host", "localhost");
-  CO_TRY_ASSIGN(auto answer, co_await connection.Fetch(std::move(request), "", 4096));
+  CO_TRY_ASSIGN(auto answer,
+                co_await CallEnvd(std::move(raw), {.method = "GET", .target = "/health"}, ""));
   if (answer.status >= 300)
     co_return Fail(Code::kUnavailable, "envd answered its health check with status {}",
                    answer.status);

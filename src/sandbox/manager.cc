@@ -18,14 +18,19 @@ store::SandboxEvent MakeEvent(const std::string& id, std::string type, std::stri
 Manager::Impl::Impl(asio::any_io_executor executor, const Config& config, engine::Engine& engine,
                     store::Store& store, const TemplateCatalog& templates, std::string secret)
     : store_(store),
-      executor_(executor),
       config_(config),
+      limiter_(config_),
+      executor_(executor),
       engine_(engine),
       templates_(templates),
       secret_(std::move(secret)),
       expiry_(executor, [this](std::string id) { OnExpired(id); }),
       sampler_(engine, registry_, std::chrono::milliseconds(config.metrics_interval_ms),
-               static_cast<size_t>(config.metrics_history)),
+               static_cast<size_t>(config.metrics_history),
+               [this](store::SandboxEvent event) {
+                 background_.Spawn("alarm", WriteEvent(std::move(event)));
+               }),
+      pool_changed_(executor),
       operations_(executor),
       background_(executor),
       sockets_(engine, background_, static_cast<size_t>(config.spare_sockets),
@@ -36,7 +41,10 @@ Manager::Impl::Impl(asio::any_io_executor executor, const Config& config, engine
 Manager::Impl::~Impl() { engine_.OnExit({}); }
 
 Task<Status> Manager::Impl::Start() {
+  CO_TRY_ASSIGN(pool_, Pool::Parse(config_.warm_pool, templates_));
+  CO_TRY(co_await limiter_.Load(store_));
   CO_TRY(co_await Adopt());
+  if (!pool_.empty()) background_.Spawn("pool", KeepPool());
   background_.Spawn("expiry", expiry_.Loop());
   background_.Spawn("sampler", sampler_.Loop());
   co_return Status();
@@ -45,6 +53,8 @@ Task<Status> Manager::Impl::Start() {
 Task<void> Manager::Impl::Stop() {
   stopping_ = true;
   co_await background_.Stop();
+  // They have no row: the next server would only destroy them.
+  while (auto ready = pool_.TakeAny()) Discard(std::move(ready));
   // A creation or an ending that is cut here is set right by the next Start().
   std::chrono::milliseconds grace(config_.shutdown_grace_ms);
   if (!co_await operations_.Join(grace)) {
@@ -187,6 +197,24 @@ void Manager::UnsubscribeGone(const std::string& id, GoneId handle) {
 }
 void Manager::ReportUnresponsive(const std::string& id, std::string reason) {
   impl_->ReportUnresponsive(id, std::move(reason));
+}
+Task<Result<Info>> Manager::SetLimits(std::string key_id, std::string id, LimitOptions limits) {
+  return impl_->SetLimits(std::move(key_id), std::move(id), limits);
+}
+Task<Result<Detail>> Manager::Inspect(std::string key_id, std::string id) {
+  return impl_->Inspect(std::move(key_id), std::move(id));
+}
+Task<Result<Diagnosis>> Manager::Diagnose(std::string key_id, std::string id) {
+  return impl_->Diagnose(std::move(key_id), std::move(id));
+}
+Task<Result<StorageUse>> Manager::Storage() { return impl_->Storage(); }
+Status Manager::Admit(const std::string& key_id) { return impl_->limiter_.TakeRequest(key_id); }
+std::chrono::seconds Manager::RetryAfter(const std::string& key_id) const {
+  return impl_->limiter_.RetryAfter(key_id);
+}
+PoolNumbers Manager::pool() const {
+  const Pool& pool = impl_->pool_;
+  return {pool.ready(), pool.hits(), pool.misses()};
 }
 size_t Manager::running() const { return impl_->registry_.size(); }
 

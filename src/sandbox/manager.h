@@ -14,6 +14,7 @@
 #include "base/config.h"
 #include "base/time.h"
 #include "engine/client.h"
+#include "sandbox/limits.h"
 #include "sandbox/template.h"
 #include "store/store.h"
 
@@ -38,6 +39,7 @@ struct CreateOptions {
   bool secure = true;
   bool allow_internet = true;
   NetworkOptions network;
+  LimitOptions limits;
   // A repeated request with the same key and hash gets the same sandbox; "" = no such promise.
   std::string idempotency_key;
   std::string request_hash;
@@ -57,6 +59,9 @@ struct Info {
   int64_t cpus = 0;
   int64_t memory_mb = 0;
   int64_t disk_mb = 0;
+  int64_t pids = 0;
+  int64_t open_files = 0;
+  int64_t output_kbps = 0;  // 0 = unlimited
   Time started_at;
   Time end_at;
   std::string access_token;   // envd's; "" when not secure
@@ -77,6 +82,43 @@ struct ListFilter {
 struct Sample {
   engine::Usage usage;
   double cpu_used_pct = 0;  // of all its CPUs together: 0..100, since the sample before
+};
+
+// All that is known of a sandbox, also of one that has ended.
+struct Detail {
+  Info info;
+  std::string state;   // "running", "paused", "killed"
+  std::string reason;  // why it ended, "" while it has not
+  std::optional<Time> ended_at;
+  std::optional<Sample> last;          // of one that runs
+  std::optional<engine::Saved> saved;  // of one that is paused
+};
+
+// What somebody needs who has to find out what went wrong. Holds no token and no variable.
+struct Diagnosis {
+  Detail detail;
+  std::vector<store::SandboxEvent> events;  // the newest ones, oldest first
+  std::vector<Sample> samples;              // likewise
+  std::string processes_json;               // a list, of those that envd started; "" if not asked
+  std::string processes_error;              // why envd could not be asked
+  std::optional<engine::Capabilities> capabilities;
+};
+
+// How much disk the sandboxes of this server use.
+struct StorageUse {
+  struct Part {
+    int64_t count = 0;
+    int64_t memory_bytes = 0;  // saved memory, on disk
+    int64_t disk_bytes = 0;
+  };
+  Part running, paused, snapshots;
+};
+
+// Sandboxes that are kept ready for a create.
+struct PoolNumbers {
+  size_t ready = 0;
+  uint64_t hits = 0;
+  uint64_t misses = 0;
 };
 
 // What the gateway needs to know, looked up on every request: no copy, no database.
@@ -118,6 +160,9 @@ class Manager {
   // while it runs: another `allow_internet` than now is kUnimplemented.
   Task<Status> SetNetwork(std::string key_id, std::string id, bool allow_internet,
                           std::string as_requested_json);
+  // Takes effect at once and survives a restart of the server. kInvalidArgument for what is out of
+  // range or cannot be changed while it runs, kUnimplemented if the engine cannot do it.
+  Task<Result<Info>> SetLimits(std::string key_id, std::string id, LimitOptions limits);
   // Oldest first. Measures once when there is no sample yet.
   Task<Result<std::vector<Sample>>> Metrics(std::string key_id, std::string id,
                                             std::optional<Time> start, std::optional<Time> end);
@@ -125,6 +170,17 @@ class Manager {
   Task<Result<std::vector<store::SandboxEvent>>> Events(std::string key_id, std::string id,
                                                         store::EventQuery query);
   Task<Result<std::vector<store::TemplateUse>>> TemplateUse();
+  // Both also of sandboxes that have ended, like Events().
+  Task<Result<Detail>> Inspect(std::string key_id, std::string id);
+  Task<Result<Diagnosis>> Diagnose(std::string key_id, std::string id);
+  // Of all keys together.
+  Task<Result<StorageUse>> Storage();
+
+  // ---- rates -----------------------------------------------------------------
+  // Counts a request of this key; kResourceExhausted if it asks too often.
+  Status Admit(const std::string& key_id);
+  // When a key that got kResourceExhausted should try again.
+  std::chrono::seconds RetryAfter(const std::string& key_id) const;
 
   // ---- traffic ---------------------------------------------------------------
   // Null when the sandbox does not exist or is not running. Valid until the next co_await.
@@ -143,6 +199,7 @@ class Manager {
   void ReportUnresponsive(const std::string& id, std::string reason);
 
   size_t running() const;
+  PoolNumbers pool() const;
 
  private:
   class Impl;

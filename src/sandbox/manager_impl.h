@@ -2,6 +2,7 @@
 //   manager.cc   the face, reading, start and stop     create.cc    making a sandbox
 //   change.cc    timeout and network of a living one   ending.cc    kill, end of time, exit
 //   adoption.cc  finding the living at start           health.cc    is envd still there?
+//   inspect.cc   all that is known of one              pool.cc      made before anybody asks
 // Everything runs on the loop; whoever awaits looks at `Record::running` again afterwards.
 #pragma once
 
@@ -11,7 +12,9 @@
 
 #include "sandbox/expiry.h"
 #include "sandbox/idempotency.h"
+#include "sandbox/key_limiter.h"
 #include "sandbox/manager.h"
+#include "sandbox/pool.h"
 #include "sandbox/registry.h"
 #include "sandbox/sampler.h"
 #include "sandbox/socket_cache.h"
@@ -45,29 +48,68 @@ class Manager::Impl {
                                 bool only_extend);
   Task<Status> SetNetwork(std::string key_id, std::string id, bool allow_internet,
                           std::string as_requested_json);
+  Task<Result<Info>> SetLimits(std::string key_id, std::string id, LimitOptions limits);
   Task<Result<std::vector<Sample>>> Metrics(std::string key_id, std::string id,
                                             std::optional<Time> start, std::optional<Time> end);
   Task<Result<std::vector<store::SandboxEvent>>> Events(std::string key_id, std::string id,
                                                         store::EventQuery query);
+  Task<Result<Detail>> Inspect(std::string key_id, std::string id);
+  Task<Result<Diagnosis>> Diagnose(std::string key_id, std::string id);
+  Task<Result<StorageUse>> Storage();
   Task<Result<UniqueFd>> Dial(std::string id);
   void ReportUnresponsive(const std::string& id, std::string reason);
 
   Registry registry_;
   store::Store& store_;
+  const Config config_;
+  KeyLimiter limiter_;
+  Pool pool_;
 
  private:
   // A sandbox between the engine's first step and its place in the registry.
   struct Creation {
-    std::string key_id;
-    std::optional<engine::ExitReason> exited;  // envd ended before we were done
+    std::string key_id;  // "" for one of the pool
+    int64_t memory_mb = 0;
+    std::optional<engine::ExitReason> exited = std::nullopt;  // envd ended before we were done
+  };
+  // Its place among those, held as long as this lives: it counts against the quotas, and hears if
+  // envd ends early.
+  class Place {
+   public:
+    Place(std::map<std::string, Creation>& creating, std::string id, Creation creation)
+        : creating_(creating), id_(std::move(id)) {
+      creating_.emplace(id_, std::move(creation));
+    }
+    ~Place() { creating_.erase(id_); }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    Creation* operator->() { return &creating_.at(id_); }
+
+   private:
+    std::map<std::string, Creation>& creating_;
+    std::string id_;
   };
 
   // ---- create.cc
   Task<Result<Info>> CreateOnce(CreateOptions options);
   Task<Result<Info>> CreateNow(CreateOptions options);
+  // From the pool; nothing if there is none that fits or is well.
+  Task<Result<std::optional<Info>>> CreateFromPool(const CreateOptions& options,
+                                                   store::SandboxRow row);
+  // What is left when the sandbox runs: its row, its place in traffic, its end.
+  Task<Result<Info>> Publish(std::shared_ptr<Record> record, Place& place, std::string from);
   // Checks everything that can be checked before the engine is asked.
   Result<store::SandboxRow> Prepare(const CreateOptions& options) const;
-  Status CheckQuotas(const std::string& key_id) const;
+  Status CheckQuotas(const store::SandboxRow& row) const;
+  // Of users' sandboxes, those that are being made included.
+  struct Load {
+    int64_t sandboxes = 0;
+    int64_t memory_mb = 0;
+  };
+  Load CurrentLoad() const;
+  void MakeRoom(const store::SandboxRow& row);
+  // The variables of every process in it: the template's, then its own.
+  Result<boost::json::object> MakeEnv(const store::SandboxRow& row) const;
   Result<engine::Spec> MakeSpec(const store::SandboxRow& row) const;
   // The engine's error in words for a client; the details go to the log.
   Error StartFailure(const std::string& id, const Error& error) const;
@@ -83,24 +125,42 @@ class Manager::Impl {
   Task<void> WriteEnd(store::SandboxRow row, Ending ending);
   // Tries again and again, a bounded number of times.
   Task<void> DestroyLater(std::string id);
+  // At once, and later again if that fails.
+  Task<void> DestroyNow(std::string id);
   void OnExpired(const std::string& id);
   void OnExit(const std::string& id, engine::ExitReason reason);
 
+  // ---- pool.cc
+  // Fills it and looks after it until canceled.
+  Task<void> KeepPool();
+  bool HasRoomForPool(const std::string& template_id) const;
+  Task<Status> FillPool(std::string template_id);
+  Task<void> CheckPool();
+  void Discard(std::shared_ptr<Record> record);
+  // Null if none fits.
+  std::shared_ptr<Record> TakeReady(const CreateOptions& options, const store::SandboxRow& row);
+  // Tells its envd what differs from what it was started with.
+  Task<Status> Introduce(std::shared_ptr<Record> ready, store::SandboxRow row);
+
   // ---- change.cc
+  Task<Result<Info>> SetLimitsNow(std::shared_ptr<Record> record, store::SandboxRow wanted);
   // Writes a changed row of a living sandbox, and the event that tells of it.
   Task<Status> WriteChange(store::SandboxRow row, store::SandboxEvent event);
 
   // ---- adoption.cc
   Task<Status> Adopt();
-  Task<void> DestroyOrphan(std::string id);
   Task<void> EndLost(store::SandboxRow row, Ending ending);
 
   // ---- health.cc
   Task<void> Probe(std::shared_ptr<Record> record, std::string reason);
   Task<Status> CheckHealth(std::shared_ptr<Record> record);
 
+  // ---- inspect.cc
+  // What envd answers, without variables; kUnavailable if it cannot be asked.
+  Task<Result<std::string>> ListProcesses(std::shared_ptr<Record> record);
+  Task<void> WriteEvent(store::SandboxEvent event);
+
   asio::any_io_executor executor_;
-  const Config config_;
   engine::Engine& engine_;
   const TemplateCatalog& templates_;
   const std::string secret_;
@@ -111,6 +171,7 @@ class Manager::Impl {
   Sampler sampler_;
   Time last_start_{};
   bool stopping_ = false;
+  Condition pool_changed_;
 
   TaskGroup operations_;  // what must come to its end: creations, endings
   TaskGroup background_;  // what may be cut: timers, samples, probes

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/async.h"
+#include "sandbox/alarms.h"
 #include "sandbox/manager.h"
 
 namespace caisson::sandbox {
@@ -24,7 +25,8 @@ struct Record {
 
   std::map<Manager::GoneId, std::function<void()>> gone;  // see Manager::SubscribeGone
   std::deque<Sample> history;                             // oldest first (sampler.h)
-  std::vector<UniqueFd> spare_sockets;                    // socket_cache.h
+  Alarms alarms;
+  std::vector<UniqueFd> spare_sockets;  // socket_cache.h
   bool fetching_sockets = false;
   bool probing = false;                                                  // health.cc
   std::optional<std::chrono::steady_clock::time_point> unresponsive_at;  // of the last event

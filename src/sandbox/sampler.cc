@@ -19,11 +19,12 @@ double CpuUsedPct(int64_t cpu_ns_before, Time before, int64_t cpu_ns_after, Time
 }
 
 Sampler::Sampler(engine::Engine& engine, Registry& registry, std::chrono::milliseconds interval,
-                 size_t history)
+                 size_t history, AlarmHandler on_alarm)
     : engine_(engine),
       registry_(registry),
       interval_(interval),
-      history_(std::max<size_t>(history, 1)) {}
+      history_(std::max<size_t>(history, 1)),
+      on_alarm_(std::move(on_alarm)) {}
 
 Task<void> Sampler::Loop() {
   for (;;) {
@@ -61,6 +62,9 @@ void Sampler::Append(Record& record, const engine::Usage& usage) const {
   }
   record.history.push_back(sample);
   while (record.history.size() > history_) record.history.pop_front();
+  auto now = std::chrono::steady_clock::now();
+  for (store::SandboxEvent& event : record.alarms.Look(record.row.id, usage, now))
+    on_alarm_(std::move(event));
 }
 
 }  // namespace caisson::sandbox

@@ -12,8 +12,11 @@ namespace caisson::sandbox {
 
 class Sampler {
  public:
+  // Told when a sandbox ran out of something (alarms.h).
+  using AlarmHandler = std::function<void(store::SandboxEvent)>;
+
   Sampler(engine::Engine& engine, Registry& registry, std::chrono::milliseconds interval,
-          size_t history);
+          size_t history, AlarmHandler on_alarm);
 
   // Runs until canceled.
   Task<void> Loop();
@@ -27,6 +30,7 @@ class Sampler {
   Registry& registry_;
   const std::chrono::milliseconds interval_;
   const size_t history_;
+  const AlarmHandler on_alarm_;
 };
 
 // Share of all the sandbox's CPUs in use between two moments: 0..100.

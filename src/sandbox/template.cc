@@ -77,6 +77,8 @@ Result<Template> Parse(const std::string& text) {
   TRY(Take(object, "cpuCount", parsed.cpus));
   TRY(Take(object, "memoryMB", parsed.memory_mb));
   TRY(Take(object, "diskSizeMB", parsed.disk_mb));
+  TRY(Take(object, "pids", parsed.pids));
+  TRY(Take(object, "openFiles", parsed.open_files));
   TRY(Take(object, "user", parsed.user));
   TRY(Take(object, "workdir", parsed.workdir));
   TRY(TakeEnv(object, parsed.env));

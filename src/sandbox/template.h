@@ -18,15 +18,17 @@ struct Template {
   int64_t cpus = 0;      // 0: the server's default
   int64_t memory_mb = 0;
   int64_t disk_mb = 0;
+  int64_t pids = 0;
+  int64_t open_files = 0;
   std::string user = "user";
   std::string workdir;  // "" = the user's home
   std::map<std::string, std::string> env;
   Time created_at;  // when its template.json was written
 };
 
-// Read once at the start: {"id","aliases":[],"cpuCount","memoryMB","diskSizeMB","user","workdir",
-// "env":{}}; only "id" is required. A template's directory may be a symbolic link. Directories
-// without a template.json (one that is just being prepared) are no templates.
+// Read once at the start: {"id","aliases":[],"cpuCount","memoryMB","diskSizeMB","pids","openFiles",
+// "user","workdir","env":{}}; only "id" is required. A template's directory may be a symbolic link.
+// Directories without a template.json (one that is just being prepared) are no templates.
 class TemplateCatalog {
  public:
   // Reads every template of `dir`. A broken one is an error that names its file.

@@ -65,6 +65,19 @@ DROP TABLE sandbox_events;
 DROP TABLE sandboxes;
 DROP TABLE api_keys;
 )sql"},
+    Migration{2, "limits of keys and sandboxes",
+              R"sql(
+ALTER TABLE api_keys ADD COLUMN limits TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE sandboxes ADD COLUMN pids INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sandboxes ADD COLUMN open_files INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sandboxes ADD COLUMN output_kbps INTEGER NOT NULL DEFAULT 0;
+)sql",
+              R"sql(
+ALTER TABLE sandboxes DROP COLUMN output_kbps;
+ALTER TABLE sandboxes DROP COLUMN open_files;
+ALTER TABLE sandboxes DROP COLUMN pids;
+ALTER TABLE api_keys DROP COLUMN limits;
+)sql"},
 };
 
 Status Apply(Database& database, const Migration& step, bool up) {

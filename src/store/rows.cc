@@ -21,24 +21,58 @@ std::map<std::string, std::string> MapFromJson(const std::string& text) {
   return map;
 }
 
+namespace {
+
+struct NamedLimit {
+  std::string_view name;
+  std::optional<int64_t> KeyLimits::* field;
+};
+constexpr NamedLimit kKeyLimits[] = {{"rate_limit", &KeyLimits::rate_limit},
+                                     {"rate_burst", &KeyLimits::rate_burst},
+                                     {"create_rate_limit", &KeyLimits::create_rate_limit},
+                                     {"max_sandboxes", &KeyLimits::max_sandboxes}};
+
+}  // namespace
+
+std::string KeyLimitsToJson(const KeyLimits& limits) {
+  json::object object;
+  for (const auto& [name, field] : kKeyLimits)
+    if (limits.*field) object[name] = *(limits.*field);
+  return json::serialize(object);
+}
+
+KeyLimits KeyLimitsFromJson(const std::string& text) {
+  KeyLimits limits;
+  boost::system::error_code ec;
+  json::value value = json::parse(text, ec);
+  if (ec || !value.is_object()) return limits;
+  for (const auto& [name, field] : kKeyLimits)
+    if (const json::value* number = value.get_object().if_contains(name);
+        number && number->is_int64())
+      limits.*field = number->get_int64();
+  return limits;
+}
+
 Status InsertSandboxRow(Database& database, const SandboxRow& row) {
   return database.Run("INSERT INTO sandboxes (" CAISSON_SANDBOX_COLUMNS
-                      ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                      ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                       row.id, row.key_id, row.template_id, row.alias, row.state, row.reason,
                       MapToJson(row.metadata), MapToJson(row.env), row.secure, row.allow_internet,
                       row.allow_public_traffic, row.network_json, row.mask_request_host, row.cpus,
                       row.memory_mb, row.disk_mb, row.timeout_s, row.idempotency_key,
-                      row.request_hash, row.started_at, row.end_at, row.ended_at);
+                      row.request_hash, row.started_at, row.end_at, row.ended_at, row.pids,
+                      row.open_files, row.output_kbps);
 }
 
 Status UpdateSandboxRow(Database& database, const SandboxRow& row) {
   // What a sandbox was made from does not change, and one that has ended does not come back.
   TRY(
       database.Run("UPDATE sandboxes SET state = ?, reason = ?, metadata = ?, allow_internet = ?, "
-                   "network_json = ?, started_at = ?, end_at = ?, ended_at = ? "
-                   "WHERE id = ? AND state <> 'killed'",
+                   "network_json = ?, started_at = ?, end_at = ?, ended_at = ?, cpus = ?, "
+                   "memory_mb = ?, disk_mb = ?, pids = ? WHERE id = ? AND state <> 'killed'",
                    row.state, row.reason, MapToJson(row.metadata), row.allow_internet,
-                   row.network_json, row.started_at, row.end_at, row.ended_at, row.id));
+                   row.network_json, row.started_at, row.end_at, row.ended_at, row.cpus,
+                   row.memory_mb, row.disk_mb, row.pids, row.id));
   if (database.changes() == 0)
     return Fail(Code::kNotFound, "there is no living sandbox {} in the database", row.id);
   return {};
@@ -69,6 +103,9 @@ SandboxRow ReadSandboxRow(const Statement& statement) {
   row.started_at = statement.TimeAt(at++);
   row.end_at = statement.TimeAt(at++);
   row.ended_at = statement.OptionalTimeAt(at++);
+  row.pids = statement.Int(at++);
+  row.open_files = statement.Int(at++);
+  row.output_kbps = statement.Int(at++);
   return row;
 }
 
@@ -86,7 +123,7 @@ namespace {
   "SELECT id, sandbox_id, at, type, level, message, fields FROM sandbox_events " \
   "WHERE sandbox_id = ?1 AND at >= ?2 AND at <= ?3 "                             \
   "AND (?4 = '[]' OR level IN (SELECT value FROM json_each(?4))) "               \
-  "AND (?5 = '' OR instr(message, ?5) > 0) "
+  "AND (?5 = '' OR instr(message, ?5) > 0) AND id > ?7 "
 constexpr const char* kOldestFirst = CAISSON_SELECT_EVENTS "ORDER BY id ASC LIMIT ?6";
 constexpr const char* kNewestFirst = CAISSON_SELECT_EVENTS "ORDER BY id DESC LIMIT ?6";
 
@@ -99,7 +136,7 @@ Result<std::vector<SandboxEvent>> SelectEvents(Database& database, const std::st
              database.Query(query.newest_first ? kNewestFirst : kOldestFirst, sandbox_id,
                             query.since.value_or(Time::min()), query.until.value_or(Time::max()),
                             std::string_view(json::serialize(levels)), query.text,
-                            static_cast<int64_t>(query.limit)));
+                            static_cast<int64_t>(query.limit), query.after_id));
   std::vector<SandboxEvent> events;
   for (;;) {
     TRY_ASSIGN(bool more, rows.Step());

@@ -11,6 +11,10 @@ namespace caisson::store {
 std::string MapToJson(const std::map<std::string, std::string>& map);
 std::map<std::string, std::string> MapFromJson(const std::string& json);
 
+// A JSON object with the limits that are set, by their names.
+std::string KeyLimitsToJson(const KeyLimits& limits);
+KeyLimits KeyLimitsFromJson(const std::string& json);
+
 Status InsertSandboxRow(Database& database, const SandboxRow& row);
 // kNotFound if there is no such row or it is one of a killed sandbox.
 Status UpdateSandboxRow(Database& database, const SandboxRow& row);
@@ -24,6 +28,6 @@ Result<std::vector<SandboxEvent>> SelectEvents(Database& database, const std::st
 #define CAISSON_SANDBOX_COLUMNS                                                                  \
   "id, key_id, template_id, alias, state, reason, metadata, env, secure, allow_internet, "       \
   "allow_public_traffic, network_json, mask_request_host, cpus, memory_mb, disk_mb, timeout_s, " \
-  "idempotency_key, request_hash, started_at, end_at, ended_at"
+  "idempotency_key, request_hash, started_at, end_at, ended_at, pids, open_files, output_kbps"
 
 }  // namespace caisson::store

@@ -9,9 +9,10 @@ namespace {
 using Kind = Worker::Kind;
 
 Result<std::vector<ApiKey>> SelectApiKeys(Database& database) {
-  TRY_ASSIGN(Statement rows,
-             database.Query("SELECT id, name, hash, hint, created_at, revoked_at FROM api_keys "
-                            "ORDER BY created_at, id"));
+  TRY_ASSIGN(
+      Statement rows,
+      database.Query("SELECT id, name, hash, hint, created_at, revoked_at, limits FROM api_keys "
+                     "ORDER BY created_at, id"));
   std::vector<ApiKey> keys;
   for (;;) {
     TRY_ASSIGN(bool more, rows.Step());
@@ -21,7 +22,8 @@ Result<std::vector<ApiKey>> SelectApiKeys(Database& database) {
                     .hash = rows.Text(2),
                     .hint = rows.Text(3),
                     .created_at = rows.TimeAt(4),
-                    .revoked_at = rows.OptionalTimeAt(5)});
+                    .revoked_at = rows.OptionalTimeAt(5),
+                    .limits = KeyLimitsFromJson(rows.Text(6))});
   }
 }
 
@@ -96,8 +98,22 @@ Task<Result<std::vector<ApiKey>>> SqliteStore::ListApiKeys() {
 Task<Status> SqliteStore::AddApiKey(ApiKey key) {
   return worker_.Submit(Kind::kWrite, [key = std::move(key)](Database& database) {
     return database.Run(
-        "INSERT INTO api_keys (id, name, hash, hint, created_at, revoked_at) VALUES (?,?,?,?,?,?)",
-        key.id, key.name, key.hash, key.hint, key.created_at, key.revoked_at);
+        "INSERT INTO api_keys (id, name, hash, hint, created_at, revoked_at, limits) "
+        "VALUES (?,?,?,?,?,?,?)",
+        key.id, key.name, key.hash, key.hint, key.created_at, key.revoked_at,
+        KeyLimitsToJson(key.limits));
+  });
+}
+
+Task<Status> SqliteStore::UpdateApiKey(ApiKey key) {
+  return worker_.Submit(Kind::kWrite, [key = std::move(key)](Database& database) -> Status {
+    TRY(
+        database.Run("UPDATE api_keys SET name = ?, limits = ?, "
+                     "revoked_at = coalesce(revoked_at, ?) WHERE id = ?",
+                     key.name, KeyLimitsToJson(key.limits), key.revoked_at, key.id));
+    if (database.changes() == 0)
+      return Fail(Code::kNotFound, "there is no API key with the id '{}'", key.id);
+    return {};
   });
 }
 

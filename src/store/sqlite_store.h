@@ -16,6 +16,7 @@ class SqliteStore : public Store {
 
   Task<Result<std::vector<ApiKey>>> ListApiKeys() override;
   Task<Status> AddApiKey(ApiKey key) override;
+  Task<Status> UpdateApiKey(ApiKey key) override;
   Task<Status> InsertSandbox(SandboxRow row, SandboxEvent event) override;
   Task<Status> UpdateSandbox(SandboxRow row, SandboxEvent event) override;
   Task<Result<std::vector<SandboxRow>>> ListLiveSandboxes() override;

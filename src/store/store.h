@@ -14,6 +14,17 @@
 
 namespace caisson::store {
 
+// What a key may do, where it differs from the server's settings of the same meaning; 0 =
+// unlimited.
+struct KeyLimits {
+  std::optional<int64_t> rate_limit;         // requests per second
+  std::optional<int64_t> rate_burst;         // requests at once
+  std::optional<int64_t> create_rate_limit;  // sandboxes started per minute
+  std::optional<int64_t> max_sandboxes;      // running at once
+
+  bool operator==(const KeyLimits&) const = default;
+};
+
 struct ApiKey {
   std::string id;
   std::string name;
@@ -21,6 +32,7 @@ struct ApiKey {
   std::string hint;  // its first characters, to recognise it: "e2b_1a2b…"
   Time created_at;
   std::optional<Time> revoked_at;
+  KeyLimits limits;
 };
 
 // A sandbox as the platform knows it. Tokens are not stored: they are derived from the server's
@@ -42,6 +54,9 @@ struct SandboxRow {
   int64_t cpus = 0;
   int64_t memory_mb = 0;
   int64_t disk_mb = 0;
+  int64_t pids = 0;  // this one and the next: 0 in rows of older programs, which had the defaults
+  int64_t open_files = 0;
+  int64_t output_kbps = 0;      // 0 = unlimited
   int64_t timeout_s = 0;        // as asked for at creation
   std::string idempotency_key;  // as sent with the request, "" if none
   std::string request_hash;     // of the request that came with that key
@@ -65,6 +80,7 @@ struct SandboxEvent {
 struct EventQuery {
   std::optional<Time> since;  // inclusive
   std::optional<Time> until;  // inclusive
+  int64_t after_id = 0;       // only later ones
   bool newest_first = false;
   size_t limit = 1000;
   std::vector<std::string> levels;  // empty: all
@@ -84,6 +100,8 @@ class Store {
 
   virtual Task<Result<std::vector<ApiKey>>> ListApiKeys() = 0;
   virtual Task<Status> AddApiKey(ApiKey key) = 0;
+  // kNotFound if there is no such key. A key that was revoked stays so.
+  virtual Task<Status> UpdateApiKey(ApiKey key) = 0;
 
   // Row and event in one transaction. Inserting an id that exists is kAlreadyExists, updating one
   // that does not, or was killed, is kNotFound.
