@@ -53,8 +53,11 @@ Task<Status> App::Start() {
   gateway_ = std::make_unique<gateway::Gateway>(executor_, gateway::GatewayOptions::From(config_),
                                                 *directory_, metrics_);
   gateway_->Start();
-  api_ = std::make_unique<e2b::Api>(*manager_, inputs_.keys, inputs_.templates, config_, port());
-  api_->AddRoutes(router_);
+  e2b_api_ =
+      std::make_unique<e2b::Api>(*manager_, inputs_.keys, inputs_.templates, config_, port());
+  e2b_api_->AddRoutes(router_);
+  own_api_ = std::make_unique<api::Api>(*manager_, inputs_.keys, config_);
+  own_api_->AddRoutes(router_);
   AddSiteRoutes(router_, {.metrics = metrics_, .refresh = [this] { SetGauges(); }});
   front_ = std::make_unique<Front>(*gateway_, router_, metrics_);
   ready_ = true;
@@ -84,6 +87,17 @@ Task<void> App::Handle(App& app, http::Exchange& exchange) {
 void App::SetGauges() {
   metrics_.AddGauge("caisson_sandboxes_running", "Sandboxes that run now.")
       .Set(static_cast<double>(manager_->running()));
+  sandbox::PoolNumbers pool = manager_->pool();
+  metrics_.AddGauge("caisson_pool_ready", "Sandboxes that are kept ready.")
+      .Set(static_cast<double>(pool.ready));
+  auto count = [this](const char* result, uint64_t total) {
+    Counter counter =
+        metrics_.AddCounter("caisson_pool_takes_total",
+                            "Creates that could have used the warm pool.", {{"result", result}});
+    counter.Add(static_cast<double>(total) - counter.value());
+  };
+  count("hit", pool.hits);
+  count("miss", pool.misses);
   metrics_.AddGauge("caisson_http_connections", "Open client connections.")
       .Set(static_cast<double>(server_.connections()));
   metrics_

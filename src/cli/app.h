@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "api/api.h"
 #include "base/async.h"
 #include "base/config.h"
 #include "base/metrics.h"
@@ -58,7 +59,8 @@ class App {
   std::unique_ptr<sandbox::Manager> manager_;
   std::unique_ptr<gateway::ManagerDirectory> directory_;
   std::unique_ptr<gateway::Gateway> gateway_;
-  std::unique_ptr<e2b::Api> api_;
+  std::unique_ptr<e2b::Api> e2b_api_;
+  std::unique_ptr<api::Api> own_api_;
   std::unique_ptr<Front> front_;
   bool ready_ = false;
   Condition ready_changed_;

@@ -55,7 +55,7 @@ http::Response ErrorAnswer(unsigned status, std::string_view message, std::strin
   boost::json::object body{{"code", status}, {"message", ToUtf8(message)}};
   if (!error_code.empty()) body["error_code"] = error_code;
   http::Response response = http::Response::Json(status, body);
-  if (status == 429) response.headers.Set("Retry-After", kRetryAfter);
+  if (status == 429 || status == 503) response.headers.Set("Retry-After", kRetryAfter);
   return response;
 }
 

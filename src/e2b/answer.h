@@ -13,7 +13,8 @@ namespace caisson::e2b {
 unsigned StatusOf(Code code);
 
 // {"code": status, "message": ...} and, if given, "error_code": SDKs look at the body's code, not
-// at the status line. A 429 carries Retry-After, without which clients do not try again.
+// at the status line. 429 and 503 carry Retry-After: without it clients do not
+// try again.
 http::Response ErrorAnswer(unsigned status, std::string_view message,
                            std::string_view error_code = {});
 http::Response ErrorAnswer(const Error& error);

@@ -1,13 +1,6 @@
 #include "e2b/api.h"
 
 #include <array>
-#include <boost/json.hpp>
-#include <map>
-
-#include "base/log.h"
-#include "base/text.h"
-#include "e2b/answer.h"
-#include "e2b/fields.h"
 
 namespace caisson::e2b {
 namespace {
@@ -22,10 +15,8 @@ std::string DomainWithPort(const Config& config, uint16_t port) {
 
 Api::Api(sandbox::Manager& manager, const sandbox::KeyRing& keys,
          const sandbox::TemplateCatalog& templates, const Config& config, uint16_t port)
-    : manager_(manager),
-      keys_(keys),
+    : ControlPlane(manager, keys, config),
       templates_(templates),
-      config_(config),
       domain_(DomainWithPort(config, port)),
       defaults_{.timeout_v2 = std::chrono::seconds(config.default_timeout_s)} {}
 
@@ -61,73 +52,12 @@ std::span<const Api::RouteEntry> Api::Routes() {
 }
 
 void Api::AddRoutes(http::Router& router) {
-  std::map<std::string, std::string> methods;  // of each pattern
-  for (const RouteEntry& route : Routes()) {
-    router.Add(route.method, route.pattern,
-               [this, handler = route.handler](http::Exchange& exchange, http::PathParams params) {
-                 return Serve(exchange, std::move(params), handler);
-               });
-    std::string& list = methods[std::string(route.pattern)];
-    list += list.empty() ? std::string(route.method) : fmt::format(", {}", route.method);
-  }
-  for (const auto& [pattern, names] : methods)
-    router.Add("OPTIONS", pattern,
-               [this, list = names](http::Exchange& exchange, http::PathParams) {
-                 return ServePreflight(exchange, list);
-               });
-}
-
-Task<void> Api::ServePreflight(http::Exchange& exchange, std::string methods) {
-  (void)co_await exchange.Send(Preflight(exchange.request(), methods));
-}
-
-Task<void> Api::Serve(http::Exchange& exchange, http::PathParams params, Method handler) {
-  auto key_id = Authenticate(exchange.request());
-  Result<http::Response> answer = tl::unexpected(Error(Code::kInternal, ""));
-  if (key_id)
-    answer = co_await (this->*handler)({exchange, std::move(params), std::move(*key_id)});
-  else
-    answer = tl::unexpected(std::move(key_id).error());
-  if (exchange.answered()) co_return;
-  http::Response response = answer ? std::move(*answer) : ErrorAnswer(answer.error());
-  AddCors(response);
-  if (response.status >= 500 && response.status != 501)
-    LogWarn("a request failed", {{"request", exchange.request_id()},
-                                 {"target", exchange.request().Path()},
-                                 {"status", response.status},
-                                 {"answer", response.body}});
-  // A client that is gone cannot be told, and that is no failure of ours.
-  (void)co_await exchange.Send(std::move(response));
-}
-
-Result<std::string> Api::Authenticate(const http::RequestHead& request) const {
-  std::string_view key = request.headers.Value("X-API-KEY");
-  std::string_view authorization = request.headers.Value("Authorization");
-  constexpr std::string_view kBearer = "bearer ";
-  if (key.empty() && authorization.size() > kBearer.size() &&
-      EqualsIgnoreCase(authorization.substr(0, kBearer.size()), kBearer))
-    key = Trim(authorization.substr(kBearer.size()));
-  if (key.empty())
-    return Fail(Code::kUnauthenticated, "the API key is missing: send it in the X-API-KEY header");
-  auto id = keys_.Check(key);
-  if (!id) return Fail(Code::kUnauthenticated, "the API key is not valid");
-  return *id;
-}
-
-Task<Result<std::string>> Api::ReadText(http::Exchange& exchange) const {
-  auto text = co_await exchange.ReadAll(static_cast<size_t>(config_.http_max_body_bytes));
-  // Not 504, which clients take for a failure of ours and send the request again.
-  if (!text && text.error().code() == Code::kDeadlineExceeded)
-    (void)co_await exchange.Send(
-        ErrorAnswer(408, "the body of the request did not arrive in time"));
-  if (!text && text.error().code() == Code::kDataLoss)
-    co_return Fail(Code::kInvalidArgument, "the body of the request ended early");
-  co_return text;
-}
-
-Task<Result<boost::json::object>> Api::ReadBody(http::Exchange& exchange, bool optional) const {
-  CO_TRY_ASSIGN(std::string text, co_await ReadText(exchange));
-  co_return ParseBody(text, optional);
+  std::vector<Route> routes;
+  for (const RouteEntry& entry : Routes())
+    routes.push_back({entry.method, entry.pattern, [this, method = entry.handler](Call call) {
+                        return (this->*method)(std::move(call));
+                      }});
+  Add(router, std::move(routes));
 }
 
 Result<sandbox::Info> Api::Find(const Call& call) const {

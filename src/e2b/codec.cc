@@ -6,6 +6,7 @@
 #include "base/encoding.h"
 #include "base/text.h"
 #include "e2b/fields.h"
+#include "e2b/limits.h"
 #include "e2b/network.h"
 
 namespace caisson::e2b {
@@ -136,6 +137,10 @@ Result<sandbox::CreateOptions> DecodeCreate(const json::object& body, Version ve
   TRY_ASSIGN(auto network, DecodeNetwork(body, options.secure));
   options.allow_internet = network.allow_internet;
   options.network = std::move(network.options);
+  TRY_ASSIGN(const json::object* limits, TakeObject(body, "limits"));
+  if (limits) {
+    TRY_ASSIGN(options.limits, DecodeLimits(*limits));
+  }
   TRY(CheckIdentity(body));
   TRY(CheckVolumes(body));
   return options;

@@ -12,18 +12,6 @@ namespace json = boost::json;
 constexpr size_t kMaxIds = 100;
 constexpr int64_t kDefaultLogs = 1000, kMaxLogs = 10'000;
 
-// An integer parameter within a range; nothing if it is absent.
-Result<std::optional<int64_t>> TakeNumber(const http::Query& query, std::string_view name,
-                                          int64_t min, int64_t max) {
-  auto text = query.Get(name);
-  if (!text || text->empty()) return std::optional<int64_t>();
-  auto number = ParseInt<int64_t>(*text);
-  if (!number || *number < min || *number > max)
-    return Fail(Code::kInvalidArgument, "{} must be a number from {} to {}, not '{}'", name, min,
-                max, *text);
-  return std::optional(*number);
-}
-
 // Unix time in whole `Unit`s; far times are cut to what a Time can hold.
 template <class Unit>
 Result<std::optional<Time>> TakeTime(const http::Query& query, std::string_view name) {

@@ -1,0 +1,136 @@
+// /api/v1 as a client sees it.
+#include "api/api.h"
+
+#include <boost/json.hpp>
+
+#include "base/log.h"
+#include "e2b/fake_exchange.h"
+#include "sandbox/manager_fixture.h"
+
+namespace caisson::api {
+namespace {
+
+namespace json = boost::json;
+
+class OwnApiTest : public sandbox::ManagerFixture {
+ protected:
+  OwnApiTest() {
+    keys_ = sandbox::KeyRing::Open(dir_.path(), kKey).value();
+    StartServer();
+    api_ = std::make_unique<Api>(*manager_, keys_, config_);
+    api_->AddRoutes(router_);
+  }
+
+  json::value Ask(unsigned status, const std::string& method, const std::string& target,
+                  const std::string& body = "") {
+    auto match = router_.Find(method, target.substr(0, target.find('?')));
+    EXPECT_TRUE(match.handler) << method << " " << target;
+    if (!match.handler) return {};
+    e2b::FakeExchange exchange(io_.get_executor(), method, target, body, {{"X-API-KEY", kKey}});
+    testing::Await(io_, (*match.handler)(exchange, match.params));
+    EXPECT_EQ(exchange.answer->status, status) << exchange.answer->body;
+    text_ = exchange.answer->body;
+    return json::parse(text_);
+  }
+
+  static constexpr const char* kKey = "e2b_0123456789abcdef0123456789abcdef01234567";
+  sandbox::KeyRing keys_;
+  http::Router router_;
+  std::unique_ptr<Api> api_;
+  std::string text_;  // of the last answer
+};
+
+TEST_F(OwnApiTest, ATimelineIsPagedAndOutlivesItsSandbox) {
+  std::string id = Make().id, path = "/api/v1/sandboxes/" + id + "/timeline";
+  ASSERT_TRUE(Wait(manager_->SetTimeout("admin", id, std::chrono::seconds(60), false)));
+  ASSERT_TRUE(Wait(manager_->Kill("admin", id)));
+  json::value first = Ask(200, "GET", path + "?limit=2");
+  EXPECT_EQ(first.at("events").as_array().size(), 2);
+  EXPECT_EQ(first.at("events").at(0).at("type"), "created");
+  EXPECT_EQ(first.at("events").at(1).at("type"), "timeout_set");
+  int64_t next = first.at("next").as_int64();
+  json::value rest = Ask(200, "GET", fmt::format("{}?limit=2&after={}", path, next));
+  EXPECT_FALSE(rest.as_object().contains("next"));
+  ASSERT_EQ(rest.at("events").as_array().size(), 1);
+  const json::value& last = rest.at("events").at(0);
+  EXPECT_EQ(last.at("type"), "killed");
+  EXPECT_EQ(last.at("reason"), "request");
+  EXPECT_EQ(last.at("fields").at("key"), "admin");
+  EXPECT_EQ(last.at("level"), "info");
+  EXPECT_TRUE(last.at("at").is_string() && last.at("message").is_string());
+}
+
+TEST_F(OwnApiTest, WhatBelongsToAnotherKeyDoesNotExist) {
+  std::string id = Make(Options("somebody")).id;
+  for (const char* what : {"", "/timeline", "/diagnostics"})
+    Ask(404, "GET", fmt::format("/api/v1/sandboxes/{}{}", id, what));
+  Ask(404, "PATCH", fmt::format("/api/v1/sandboxes/{}/limits", id), R"({"pids":100})");
+  Ask(404, "GET", "/api/v1/sandboxes/inosuchsandbox/timeline");
+  ASSERT_TRUE(Wait(manager_->Kill("somebody", id)));
+  Ask(404, "GET", fmt::format("/api/v1/sandboxes/{}/timeline", id));
+}
+
+TEST_F(OwnApiTest, ShowsStateLimitsAndReason) {
+  std::string id = Make().id, path = "/api/v1/sandboxes/" + id;
+  json::value running = Ask(200, "GET", path);
+  EXPECT_EQ(running.at("state"), "running");
+  EXPECT_EQ(running.at("limits").at("cpuCount"), 3);
+  EXPECT_EQ(running.at("limits").at("pids"), config_.sandbox_pids);
+  EXPECT_FALSE(running.as_object().contains("reason"));
+  engine_.Exit(id, engine::ExitReason::kOutOfMemory);
+  ASSERT_TRUE(Until([&] { return RowOf(id).state == "killed"; }));
+  json::value ended = Ask(200, "GET", path);
+  EXPECT_EQ(ended.at("state"), "killed");
+  EXPECT_EQ(ended.at("reason"), "out_of_memory");
+  EXPECT_TRUE(ended.as_object().contains("endedAt"));
+}
+
+TEST_F(OwnApiTest, LimitsChangeWhileItRuns) {
+  std::string id = Make().id, path = "/api/v1/sandboxes/" + id;
+  json::value set = Ask(200, "PATCH", path + "/limits", R"({"cpuCount":1,"pids":50})");
+  EXPECT_EQ(set.at("cpuCount"), 1);
+  EXPECT_EQ(set.at("memoryMB"), 512);
+  EXPECT_EQ(engine_.instances[id].limits.pids, 50);
+  EXPECT_EQ(Ask(200, "GET", path).at("limits"), set);
+  for (const char* wrong : {R"({})", R"({"pids":1})", R"({"cpuCount":1000})", R"({"wings":2})",
+                            R"({"openFiles":100})", R"({"diskSizeMB":20})", R"({"pids":"many"})"})
+    Ask(400, "PATCH", path + "/limits", wrong);
+  EXPECT_EQ(Ask(200, "GET", path).at("limits"), set);
+}
+
+TEST_F(OwnApiTest, DiagnosticsHoldNoSecret) {
+  auto options = Options();
+  options.env["TOKEN"] = "very-secret-value";
+  sandbox::Info made = Make(options);
+  LogWarn("a line about it", {{"sandbox", made.id}});
+  LogWarn("a line about another", {{"sandbox", "iother"}});
+  json::value bundle = Ask(200, "GET", fmt::format("/api/v1/sandboxes/{}/diagnostics", made.id));
+  EXPECT_EQ(bundle.at("sandbox").at("sandboxID"), made.id.c_str());
+  EXPECT_EQ(bundle.at("timeline").at(0).at("type"), "created");
+  EXPECT_EQ(bundle.at("engine").at("savesMemory"), true);
+  EXPECT_EQ(bundle.at("server").at("settings").at("max_sandboxes"), config_.max_sandboxes);
+  EXPECT_TRUE(bundle.at("server").at("version").is_string());
+  EXPECT_NE(text_.find("a line about it"), std::string::npos);
+  EXPECT_EQ(text_.find("a line about another"), std::string::npos);
+  EXPECT_EQ(text_.find("very-secret-value"), std::string::npos);
+  ASSERT_FALSE(made.access_token.empty());
+  EXPECT_EQ(text_.find(made.access_token), std::string::npos);
+  EXPECT_EQ(text_.find(dir_.path()), std::string::npos);
+  // The fake engine's sandbox has no envd, and that is said.
+  EXPECT_TRUE(bundle.as_object().contains("processesError"));
+}
+
+TEST_F(OwnApiTest, StorageCountsWhatIsSaved) {
+  Make();
+  Make();
+  engine_.saved["isnapshot"] = {.id = "isnapshot", .memory_bytes = 3, .disk_bytes = 5};
+  json::value use = Ask(200, "GET", "/api/v1/storage");
+  EXPECT_EQ(use.at("running").at("count"), 2);
+  EXPECT_EQ(use.at("snapshots").at("count"), 1);
+  EXPECT_EQ(use.at("snapshots").at("memoryBytes"), 3);
+  EXPECT_EQ(use.at("snapshots").at("diskBytes"), 5);
+  EXPECT_EQ(use.at("paused").at("count"), 0);
+}
+
+}  // namespace
+}  // namespace caisson::api

@@ -1,0 +1,134 @@
+// Sandboxes that are ready before anybody asks.
+#include "sandbox/pool.h"
+
+#include "sandbox/manager_fixture.h"
+
+namespace caisson::sandbox {
+namespace {
+
+class PoolTest : public ManagerFixture {
+ protected:
+  PoolTest() { config_.warm_pool = "base=2"; }
+  bool UntilReady(size_t count) {
+    return Until([&] { return manager_->pool().ready == count; });
+  }
+};
+
+TEST_F(PoolTest, TheSettingNamesTemplatesAndNumbers) {
+  WriteTemplate(dir_ / "templates", "other", R"({"id":"other"})");
+  templates_ = TemplateCatalog::Load(dir_ / "templates").value();
+  EXPECT_TRUE(Pool::Parse("", templates_)->empty());
+  EXPECT_TRUE(Pool::Parse("base=0", templates_)->empty());
+  EXPECT_EQ(Pool::Parse(" debian = 1 , other=2", templates_)->NextMissing(), "base-id");
+  for (const char* wrong : {"base", "base=many", "base=-1", "nobody=1", "base=99999999", ",", "=3"})
+    EXPECT_EQ(Pool::Parse(wrong, templates_).error().code(), Code::kInvalidArgument) << wrong;
+}
+
+TEST_F(PoolTest, ACreateTakesOneAndAnotherIsMade) {
+  StartServer();
+  ASSERT_TRUE(UntilReady(2));
+  EXPECT_EQ(manager_->running(), 0u);
+  EXPECT_TRUE(manager_->List({.key_id = "admin"}).empty());
+  int creates = engine_.creates;
+  auto options = Options();
+  options.metadata["who"] = "me";
+  Info made = Make(options);
+  EXPECT_EQ(engine_.creates, creates);  // nothing was built for it
+  EXPECT_TRUE(engine_.instances.contains(made.id));
+  EXPECT_EQ(made.metadata.at("who"), "me");
+  EXPECT_FALSE(made.access_token.empty());
+  EXPECT_EQ(RowOf(made.id).key_id, "admin");
+  EXPECT_EQ(manager_->pool().hits, 1u);
+  auto events = Wait(store_->ListEvents(made.id, {})).value();
+  EXPECT_EQ(events.at(0).fields.at("from"), "pool");
+  ASSERT_TRUE(UntilReady(2));
+  EXPECT_EQ(engine_.creates, creates + 1);
+  EXPECT_NE(Make().id, made.id);
+}
+
+TEST_F(PoolTest, WhatDiffersFromTheUsualIsMadeAnew) {
+  StartServer();
+  ASSERT_TRUE(UntilReady(2));
+  auto small = Options();
+  small.limits.memory_mb = 100;
+  Make(small);
+  EXPECT_EQ(engine_.last_spec.limits.memory_bytes, 100 << 20);
+  auto offline = Options();
+  offline.allow_internet = false;
+  Make(offline);
+  EXPECT_EQ(manager_->pool().ready, 2u);
+  EXPECT_EQ(manager_->pool().hits, 0u);
+}
+
+TEST_F(PoolTest, OneThatCannotTakeItsSettingsIsReplacedAndTheCreateSucceeds) {
+  StartServer();
+  ASSERT_TRUE(UntilReady(2));
+  auto options = Options();
+  options.env["A"] = "1";  // needs envd, which the fake engine does not have
+  Info made = Make(options);
+  EXPECT_NE(engine_.last_spec.boot.find(R"("A":"1")"), std::string::npos);
+  ASSERT_TRUE(Until([&] { return engine_.destroys == 1; }));
+  EXPECT_FALSE(engine_.destroyed.contains(made.id));
+  EXPECT_TRUE(UntilReady(2));
+}
+
+TEST_F(PoolTest, AnEmptyPoolIsNoObstacle) {
+  engine_.create_takes = std::chrono::milliseconds(20);
+  StartServer();
+  Make();
+  EXPECT_EQ(manager_->pool().misses, 1u);
+  EXPECT_TRUE(UntilReady(2));
+}
+
+TEST_F(PoolTest, TheSickAndTheDeadAreReplaced) {
+  config_.pool_check_interval_ms = 20;
+  config_.warm_pool = "base=1";
+  StartServer();
+  // No envd of the fake engine ever answers: each check finds a sick one.
+  ASSERT_TRUE(Until([&] { return engine_.destroyed.size() >= 2; }));
+  StopServer();
+  config_.pool_check_interval_ms = 10'000;
+  StartServer();
+  ASSERT_TRUE(UntilReady(1));
+  std::string id = engine_.instances.begin()->first;
+  engine_.Exit(id, engine::ExitReason::kEnvdKilled);
+  ASSERT_TRUE(
+      Until([&] { return manager_->pool().ready == 1 && !engine_.instances.contains(id); }));
+}
+
+TEST_F(PoolTest, ItNeverKeepsAUserOut) {
+  config_.max_sandboxes = 2;
+  config_.warm_pool = "base=5";
+  StartServer();
+  ASSERT_TRUE(UntilReady(2));
+  auto other = Options();
+  other.allow_internet = false;
+  Make(other);
+  EXPECT_EQ(manager_->pool().ready, 1u);  // one had to go
+  Make(other);
+  EXPECT_EQ(Wait(manager_->Create(Options())).error().code(), Code::kUnavailable);
+  EXPECT_EQ(manager_->running(), 2u);
+  EXPECT_EQ(manager_->pool().ready, 0u);
+}
+
+TEST_F(PoolTest, NothingIsLeftWhenTheServerStops) {
+  StartServer();
+  ASSERT_TRUE(UntilReady(2));
+  std::string id = Make().id;
+  ASSERT_TRUE(UntilReady(2));
+  StopServer();
+  EXPECT_EQ(engine_.instances.size(), 1u);
+  EXPECT_TRUE(engine_.instances.contains(id));
+}
+
+TEST_F(PoolTest, AWrongSettingStopsTheStart) {
+  config_.warm_pool = "nobody=1";
+  Manager manager(io_.get_executor(), config_, engine_, *store_, templates_, "secret");
+  auto started = Wait(manager.Start());
+  ASSERT_FALSE(started);
+  EXPECT_NE(started.error().message().find("warm_pool"), std::string::npos);
+  testing::Await(io_, manager.Stop());
+}
+
+}  // namespace
+}  // namespace caisson::sandbox
