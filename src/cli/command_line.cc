@@ -49,6 +49,17 @@ constexpr const char* kExecFooter =
     "  caisson sandbox exec ID -- python3 -c 'print(1+1)'\n"
     "  tar c src | caisson sandbox exec ID --cwd /tmp -- tar x";
 
+constexpr const char* kKeyFooter =
+    "Works on the database in the data directory, with or without a running server; a server "
+    "reads\n"
+    "keys when it starts. Limits: rate_limit (requests per second), rate_burst, create_rate_limit\n"
+    "(sandboxes per minute), max_sandboxes (running at once); 0 is no limit, \"default\" the "
+    "server's.\n"
+    "\n"
+    "Examples:\n"
+    "  sudo caisson key add ci --limit max_sandboxes=20 --limit rate_limit=50\n"
+    "  sudo caisson key limit ID max_sandboxes=50 rate_limit=default";
+
 std::string Lookup(const Environment& environment, const std::string& name) {
   auto it = environment.find(name);
   return it == environment.end() ? "" : it->second;
@@ -154,6 +165,8 @@ class SandboxOptions {
     AddExec(*app.add_subcommand("exec", "run a command in a sandbox"));
     AddKill(*app.add_subcommand("kill", "end sandboxes"));
     AddOne<ShowLogs>(app, "logs", "what happened to a sandbox");
+    AddOne<ShowTimeline>(app, "timeline", "what happened to a sandbox and why, also after its end");
+    AddDiagnostics(*app.add_subcommand("diagnostics", "everything to find out what went wrong"));
     AddOne<ShowMetrics>(app, "metrics", "CPU, memory and disk of a sandbox over time");
     AddUrl(*app.add_subcommand("url", "the address of a server in a sandbox"));
   }
@@ -178,6 +191,10 @@ class SandboxOptions {
       info->id = id_;
     } else if (auto* logs = std::get_if<ShowLogs>(&action_)) {
       logs->id = id_;
+    } else if (auto* timeline = std::get_if<ShowTimeline>(&action_)) {
+      timeline->id = id_;
+    } else if (auto* diagnostics = std::get_if<SaveDiagnostics>(&action_)) {
+      *diagnostics = {id_, file_};
     } else if (auto* metrics = std::get_if<ShowMetrics>(&action_)) {
       metrics->id = id_;
     }
@@ -233,6 +250,12 @@ class SandboxOptions {
     app.add_flag("--all", kill_.all, "all sandboxes of your key");
     Choose(app, KillSandboxes{});
   }
+  void AddDiagnostics(CLI::App& app) {
+    AddId(app);
+    app.add_option("-o,--output", file_, "write it there instead of printing it")
+        ->type_name("FILE");
+    Choose(app, SaveDiagnostics{});
+  }
   void AddUrl(CLI::App& app) {
     AddId(app);
     app.add_option("PORT", port_, "the port it listens on")
@@ -248,10 +271,56 @@ class SandboxOptions {
   ExecInSandbox exec_;
   KillSandboxes kill_;
   std::string id_;
+  std::string file_;
   uint16_t port_ = 0;
   std::vector<std::string> env_;
   std::vector<std::string> metadata_;
   bool no_internet_ = false;
+};
+
+// caisson key ...
+class KeyOptions {
+ public:
+  void AddTo(CLI::App& app) {
+    app.require_subcommand(1);
+    app.fallthrough();
+    app.footer(kKeyFooter);
+    config_.AddTo(app);
+    app.add_flag("--json", json_, "print JSON");
+    CLI::App* add = app.add_subcommand("add", "make a key and print it, once");
+    add->add_option("NAME", name_, "what it is for")->required();
+    add->add_option("--limit", limits_, "what it may do; may be repeated")
+        ->type_name("NAME=NUMBER")
+        ->allow_extra_args(false);
+    add->callback([this] { action_ = AddKey{}; });
+    app.add_subcommand("list", "all keys but the first")->callback([this] {
+      action_ = ListKeys{};
+    });
+    CLI::App* limit = app.add_subcommand("limit", "change what a key may do");
+    limit->add_option("ID", name_, "the key")->required();
+    limit->add_option("LIMIT", limits_, "NAME=NUMBER")->required();
+    limit->callback([this] { action_ = LimitKey{}; });
+    CLI::App* revoke = app.add_subcommand("revoke", "make a key invalid for ever");
+    revoke->add_option("ID", name_, "the key")->required();
+    revoke->callback([this] { action_ = RevokeKey{}; });
+  }
+
+  Result<KeyCommand> Build(const Environment& environment) {
+    KeyCommand command{.json = json_, .action = action_};
+    TRY_ASSIGN(command.config, config_.Build(environment));
+    TRY_ASSIGN(StringMap limits, ParsePairs(limits_, "limit"));
+    if (auto* add = std::get_if<AddKey>(&command.action)) *add = {name_, limits};
+    if (auto* limit = std::get_if<LimitKey>(&command.action)) *limit = {name_, limits};
+    if (auto* revoke = std::get_if<RevokeKey>(&command.action)) revoke->id = name_;
+    return command;
+  }
+
+ private:
+  ConfigOptions config_;
+  bool json_ = false;
+  std::string name_;
+  std::vector<std::string> limits_;
+  std::variant<AddKey, ListKeys, LimitKey, RevokeKey> action_;
 };
 
 Exit FromCli(const CLI::App& app, const CLI::ParseError& error) {
@@ -279,6 +348,7 @@ tl::expected<Command, Exit> ParseCommandLine(int argc, const char* const* argv,
 
   ConfigOptions serve_options, doctor_options;
   SandboxOptions sandbox_options;
+  KeyOptions key_options;
   bool doctor_json = false;
   CLI::App* serve = app.add_subcommand("serve", "run the server (needs root)");
   serve_options.AddServerOptionsTo(*serve);
@@ -286,6 +356,8 @@ tl::expected<Command, Exit> ParseCommandLine(int argc, const char* const* argv,
   serve->footer(kServeFooter);
   CLI::App* sandbox = app.add_subcommand("sandbox", "make, use and end sandboxes of a server");
   sandbox_options.AddTo(*sandbox);
+  CLI::App* key = app.add_subcommand("key", "make, limit and revoke API keys of a server");
+  key_options.AddTo(*key);
   CLI::App* doctor =
       app.add_subcommand("doctor", "say what this machine can and cannot do for sandboxes");
   doctor_options.AddTo(*doctor);
@@ -306,6 +378,7 @@ tl::expected<Command, Exit> ParseCommandLine(int argc, const char* const* argv,
     TRY_ASSIGN(Config config, OrUsage(doctor_options.Build(environment)));
     return DoctorCommand{std::move(config), doctor_json};
   }
+  if (app.got_subcommand(key)) return OrUsage(key_options.Build(environment));
   if (app.got_subcommand(sandbox)) return OrUsage(sandbox_options.Build(environment));
   return VersionCommand{};
 }

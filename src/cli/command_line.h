@@ -23,6 +23,25 @@ struct DoctorCommand {
 };
 struct VersionCommand {};
 
+// ---- caisson key ... --------------------------------------------------------------
+struct AddKey {
+  std::string name;
+  StringMap limits;  // by the names of store::KeyLimits
+};
+struct ListKeys {};
+struct LimitKey {
+  std::string id;
+  StringMap limits;
+};
+struct RevokeKey {
+  std::string id;
+};
+struct KeyCommand {
+  Config config;
+  bool json = false;
+  std::variant<AddKey, ListKeys, LimitKey, RevokeKey> action;
+};
+
 // ---- caisson sandbox ... ----------------------------------------------------------
 struct CreateSandbox {
   std::string template_name = "base";
@@ -49,6 +68,13 @@ struct KillSandboxes {
 struct ShowLogs {
   std::string id;
 };
+struct ShowTimeline {
+  std::string id;
+};
+struct SaveDiagnostics {
+  std::string id;
+  std::string file;  // "" = standard output
+};
 struct ShowMetrics {
   std::string id;
 };
@@ -56,8 +82,9 @@ struct ShowUrl {
   std::string id;
   uint16_t port = 0;
 };
-using SandboxAction = std::variant<CreateSandbox, ListSandboxes, ShowSandbox, ExecInSandbox,
-                                   KillSandboxes, ShowLogs, ShowMetrics, ShowUrl>;
+using SandboxAction =
+    std::variant<CreateSandbox, ListSandboxes, ShowSandbox, ExecInSandbox, KillSandboxes, ShowLogs,
+                 ShowTimeline, SaveDiagnostics, ShowMetrics, ShowUrl>;
 struct SandboxCommand {
   std::string url;      // of the server
   std::string api_key;  // "" if none was found
@@ -66,7 +93,8 @@ struct SandboxCommand {
   SandboxAction action;
 };
 
-using Command = std::variant<ServeCommand, SandboxCommand, DoctorCommand, VersionCommand>;
+using Command =
+    std::variant<ServeCommand, SandboxCommand, KeyCommand, DoctorCommand, VersionCommand>;
 
 // The program ends here: it was asked for help, or the command line makes no sense.
 struct Exit {

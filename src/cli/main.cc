@@ -3,6 +3,7 @@
 
 #include "cli/command_line.h"
 #include "cli/doctor.h"
+#include "cli/key_command.h"
 #include "cli/sandbox_command.h"
 #include "cli/serve.h"
 #include "cli/version.h"
@@ -12,6 +13,7 @@ namespace {
 
 int Run(ServeCommand command) { return Serve(std::move(command.config)); }
 int Run(const SandboxCommand& command) { return RunSandboxCommand(command); }
+int Run(const KeyCommand& command) { return RunKeyCommand(command); }
 int Run(const DoctorCommand& command) { return RunDoctor(command); }
 int Run(const VersionCommand&) {
   fmt::print("{}\n", VersionText());

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/encoding.h"
+#include "base/file.h"
 #include "base/time.h"
 #include "cli/api_client.h"
 #include "cli/exec.h"
@@ -160,6 +161,39 @@ class Runner {
     for (const json::object& entry : Objects(logs["logEntries"]))
       Print(fmt::format("{}  {:5}  {}\n", Text(entry, "timestamp"), Text(entry, "level"),
                         Printable(Text(entry, "message"))));
+    co_return 0;
+  }
+
+  Task<Result<int>> Run(ShowTimeline show) {
+    json::array all;
+    int64_t after = 0;
+    do {
+      CO_TRY_ASSIGN(auto page,
+                    co_await client_.Call(
+                        "GET", fmt::format("/api/v1/sandboxes/{}/timeline?limit=1000&after={}",
+                                           PercentEncode(show.id), after)));
+      json::object body = AsObject(page.body);
+      for (json::object& event : Objects(body["events"])) all.push_back(std::move(event));
+      after = static_cast<int64_t>(Number(body, "next"));
+    } while (after > 0);
+    if (json_) {
+      PrintJson(all);
+      co_return 0;
+    }
+    for (const json::object& event : Objects(all))
+      Print(fmt::format("{}  {:5}  {:18}  {}\n", Text(event, "at"), Text(event, "level"),
+                        Printable(Text(event, "type")), Printable(Text(event, "message"))));
+    co_return 0;
+  }
+
+  Task<Result<int>> Run(SaveDiagnostics save) {
+    CO_TRY_ASSIGN(auto answer,
+                  co_await client_.Call("GET", fmt::format("/api/v1/sandboxes/{}/diagnostics",
+                                                           PercentEncode(save.id))));
+    if (save.file.empty())
+      PrintJson(answer.body);
+    else
+      CO_TRY(WriteFileAtomic(save.file, json::serialize(answer.body) + "\n", 0600));
     co_return 0;
   }
 

@@ -10,13 +10,16 @@ namespace {
 
 // Short keys can be guessed: SHA-256 is fast on purpose and protects only long random ones.
 constexpr size_t kMinKeyLength = 20;
+constexpr size_t kHintLength = 8;
 
 std::string Hash(std::string_view key) { return HexEncode(Sha256(key)); }
+
+std::string RandomKey() { return "e2b_" + RandomHex(20); }
 
 Result<std::string> ReadOrMakeKey(const std::string& path) {
   auto read = ReadFile(path, 4096);
   if (!read && read.error().code() == Code::kNotFound) {
-    std::string made = "e2b_" + RandomHex(20);
+    std::string made = RandomKey();
     TRY(WriteFileAtomic(path, made + "\n", 0600));
     return made;
   }
@@ -25,6 +28,16 @@ Result<std::string> ReadOrMakeKey(const std::string& path) {
 }
 
 }  // namespace
+
+NewKey MakeApiKey(std::string name) {
+  std::string text = RandomKey();
+  return {{.id = RandomId("k", 12),
+           .name = std::move(name),
+           .hash = Hash(text),
+           .hint = text.substr(0, kHintLength) + "…",
+           .created_at = Now()},
+          text};
+}
 
 Result<KeyRing> KeyRing::Open(const std::string& data_dir, const std::string& configured) {
   std::string path = data_dir + "/api-key", key = configured;

@@ -15,6 +15,13 @@ namespace caisson::sandbox {
 // and the sandboxes made with the old one stay reachable.
 inline constexpr std::string_view kAdminKeyId = "admin";
 
+// A new key: what the store keeps, and the key itself, which is shown once.
+struct NewKey {
+  store::ApiKey row;
+  std::string text;
+};
+NewKey MakeApiKey(std::string name);
+
 class KeyRing {
  public:
   // Takes the admin key from `configured` (CAISSON_API_KEY) or, if that is empty, from

@@ -21,19 +21,6 @@ std::map<std::string, std::string> MapFromJson(const std::string& text) {
   return map;
 }
 
-namespace {
-
-struct NamedLimit {
-  std::string_view name;
-  std::optional<int64_t> KeyLimits::* field;
-};
-constexpr NamedLimit kKeyLimits[] = {{"rate_limit", &KeyLimits::rate_limit},
-                                     {"rate_burst", &KeyLimits::rate_burst},
-                                     {"create_rate_limit", &KeyLimits::create_rate_limit},
-                                     {"max_sandboxes", &KeyLimits::max_sandboxes}};
-
-}  // namespace
-
 std::string KeyLimitsToJson(const KeyLimits& limits) {
   json::object object;
   for (const auto& [name, field] : kKeyLimits)

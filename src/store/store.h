@@ -3,10 +3,12 @@
 // asynchronous.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/async.h"
@@ -23,6 +25,18 @@ struct KeyLimits {
   std::optional<int64_t> max_sandboxes;      // running at once
 
   bool operator==(const KeyLimits&) const = default;
+};
+
+// Their names, in the database and on the command line.
+struct NamedKeyLimit {
+  std::string_view name;
+  std::optional<int64_t> KeyLimits::* field;
+};
+inline constexpr std::array kKeyLimits = {
+    NamedKeyLimit{"rate_limit", &KeyLimits::rate_limit},
+    NamedKeyLimit{"rate_burst", &KeyLimits::rate_burst},
+    NamedKeyLimit{"create_rate_limit", &KeyLimits::create_rate_limit},
+    NamedKeyLimit{"max_sandboxes", &KeyLimits::max_sandboxes},
 };
 
 struct ApiKey {
