@@ -372,6 +372,17 @@ TEST_F(ProcessLimitTest, BoundsTheNumberOfProcesses) {
   EXPECT_EQ(Bash("true").end.at("status").as_string(), "exit status 0");
 }
 
+TEST_F(ProcessLimitTest, AKeptRateSlowsTheOutputDownAndLosesNothing) {
+  settings.limits.output_kbps = 100;
+  Boot();
+  auto begin = std::chrono::steady_clock::now();
+  Outcome outcome = Bash("head -c 65536 /dev/zero; head -c 65536 /dev/zero >&2");
+  EXPECT_EQ(outcome.out.size(), 65536u);
+  EXPECT_EQ(outcome.err.size(), 65536u);
+  // 128 KB at 100 KB per second; the last step need not be waited for.
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(900));
+}
+
 TEST(ExitText, KnowsGosSignalNames) {
   EXPECT_EQ(DescribeExit(SIGSEGV | 0x80).status, "signal: segmentation fault (core dumped)");
   EXPECT_EQ(DescribeExit(SIGABRT).status, "signal: aborted");
