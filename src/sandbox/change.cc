@@ -80,16 +80,14 @@ Task<Result<Info>> Manager::Impl::SetLimitsNow(std::shared_ptr<Record> record,
   store::SandboxRow& row = record->row;
   row.cpus = wanted.cpus;
   row.memory_mb = wanted.memory_mb;
-  row.disk_mb = wanted.disk_mb;
   row.pids = wanted.pids;
   Info info = MakeInfo(*record);
   auto event = MakeEvent(id, "limits_set",
-                         fmt::format("The limits were set to {} CPUs, {} MB of memory, {} MB of "
-                                     "disk and {} processes",
-                                     row.cpus, row.memory_mb, row.disk_mb, info.pids),
+                         fmt::format("The limits were set to {} CPUs, {} MB of memory and {} "
+                                     "processes",
+                                     row.cpus, row.memory_mb, info.pids),
                          {{"cpus", std::to_string(row.cpus)},
                           {"memory_mb", std::to_string(row.memory_mb)},
-                          {"disk_mb", std::to_string(row.disk_mb)},
                           {"pids", std::to_string(info.pids)}});
   CO_TRY(co_await WriteChange(row, std::move(event)));
   co_return info;

@@ -46,13 +46,10 @@ Status ChooseLimits(const Config& config, const Template& from, const LimitOptio
 }
 
 Status ChangeLimits(const Config& config, const LimitOptions& asked, store::SandboxRow& row) {
-  if (asked.open_files || asked.output_kbps)
+  if (asked.disk_mb || asked.open_files || asked.output_kbps)
     return Fail(Code::kInvalidArgument,
-                "limits.openFiles and limits.outputKBps are settled when a sandbox is created and "
-                "cannot be changed later");
-  if (asked.disk_mb && *asked.disk_mb < row.disk_mb)
-    return Fail(Code::kInvalidArgument,
-                "limits.diskSizeMB: the disk has {} MB and cannot become smaller", row.disk_mb);
+                "limits.diskSizeMB, limits.openFiles and limits.outputKBps are settled when a "
+                "sandbox is created and cannot be changed later");
   return TakeCommon(config, asked, row);
 }
 

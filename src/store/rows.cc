@@ -53,13 +53,12 @@ Status InsertSandboxRow(Database& database, const SandboxRow& row) {
 
 Status UpdateSandboxRow(Database& database, const SandboxRow& row) {
   // What a sandbox was made from does not change, and one that has ended does not come back.
-  TRY(
-      database.Run("UPDATE sandboxes SET state = ?, reason = ?, metadata = ?, allow_internet = ?, "
-                   "network_json = ?, started_at = ?, end_at = ?, ended_at = ?, cpus = ?, "
-                   "memory_mb = ?, disk_mb = ?, pids = ? WHERE id = ? AND state <> 'killed'",
-                   row.state, row.reason, MapToJson(row.metadata), row.allow_internet,
-                   row.network_json, row.started_at, row.end_at, row.ended_at, row.cpus,
-                   row.memory_mb, row.disk_mb, row.pids, row.id));
+  TRY(database.Run(
+      "UPDATE sandboxes SET state = ?, reason = ?, metadata = ?, allow_internet = ?, "
+      "network_json = ?, started_at = ?, end_at = ?, ended_at = ?, cpus = ?, "
+      "memory_mb = ?, pids = ? WHERE id = ? AND state <> 'killed'",
+      row.state, row.reason, MapToJson(row.metadata), row.allow_internet, row.network_json,
+      row.started_at, row.end_at, row.ended_at, row.cpus, row.memory_mb, row.pids, row.id));
   if (database.changes() == 0)
     return Fail(Code::kNotFound, "there is no living sandbox {} in the database", row.id);
   return {};

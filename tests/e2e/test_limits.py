@@ -171,6 +171,27 @@ def test_limits_of_a_create(watchful: CaissonServer):
         assert run(watchful, made, "ulimit -n").strip() == "65536"
 
 
+def test_limits_change_while_it_runs(make_server: Callable[..., CaissonServer]):
+    server = make_server()
+    rest = Rest(server)
+    made = rest.create(limits={"pids": 40})
+    path = f"/api/v1/sandboxes/{made['sandboxID']}"
+    crowd = "for i in $(seq 80); do sleep 1 & done; wait"
+    assert "Resource temporarily unavailable" in run(server, made, crowd)
+    changed = rest.request("PATCH", f"{path}/limits", {"pids": 400, "memoryMB": 300, "cpuCount": 1})
+    assert changed.status == 200, changed
+    assert changed.json()["pids"] == 400 and changed.json()["memoryMB"] == 300
+    assert run(server, made, crowd) == ""
+    for wrong in ({"memoryMB": 10**6}, {"diskSizeMB": 50_000}, {"openFiles": 100}, {"wings": 1}, {}):
+        assert_error(rest.request("PATCH", f"{path}/limits", wrong), 400)
+    server.crash()
+    server.restart()
+    assert rest.get(path).json()["limits"] == changed.json()
+    assert rest.detail(made)["memoryMB"] == 300
+    assert "limits_set" in [event["type"] for event in timeline(rest, made)]
+    assert run(server, made, crowd) == ""
+
+
 @pytest.mark.parametrize(
     "limits,text",
     [
