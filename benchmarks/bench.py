@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the tables of SPECIFICATION.md: ours beside the peers, in one run on one machine.
 
-    ./bench [TABLE ...]     tables: create exec transfer density churn
+    ./bench [TABLE ...]     tables: create pool exec transfer density churn
 
 Timings depend on the machine; the ratios between columns are what counts. Every table says how
 many samples it is made of. Peers: crun, runc, bwrap, plain fork+exec, nginx.
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 import peers
 
@@ -74,6 +75,30 @@ def create_table(server):
     spread = percentile(rows["caisson create"][2], 0.99) / percentile(rows["caisson create"][2], 0.5)
     print(f"\ncaisson create p50 / crun run p50: {ratio:.2f} (goal <= 0.60)")
     print(f"p99 / p50 at 50 concurrent: {spread:.2f} (goal < 5)")
+
+
+def pool_table(_):
+    title("Create from the warm pool (ms, p50 and p99), 1 at a time, as long as it lasts")
+    size = 100
+    with CaissonServer(["--set", f"warm_pool=base={size}"]) as server:
+        deadline = time.monotonic() + 60
+        while f"caisson_pool_ready {size}" not in metrics_text(server):
+            if time.monotonic() > deadline:
+                sys.exit("the warm pool does not fill")
+            time.sleep(0.1)
+        values = load(server, "create", n=size, c=1)["create_ms"]
+        misses = 'caisson_pool_takes_total{result="miss"} 0' not in metrics_text(server)
+    with tempfile.TemporaryDirectory() as work:
+        crun = peers.measure(peers.commands(work)["crun run"], n=60, concurrency=1)
+    print(f"caisson create, pooled {p50_p99(values)}" + ("   (the pool ran dry)" if misses else ""))
+    print(f"crun run               {p50_p99(crun)}")
+    ratio = percentile(values, 0.5) / percentile(crun, 0.5)
+    print(f"\npooled create p50 / crun run p50: {ratio:.2f} (goal <= 0.25)")
+
+
+def metrics_text(server):
+    with urllib.request.urlopen(f"{server.url}/metrics", timeout=10) as answer:
+        return answer.read().decode()
 
 
 def churn_table(server):
@@ -149,7 +174,7 @@ def density_table(server):
               f"left behind afterwards: {(before - settled_kb()) / 1024:.0f} MB")
 
 
-TABLES = {"create": create_table, "churn": churn_table, "exec": exec_table,
+TABLES = {"create": create_table, "pool": pool_table, "churn": churn_table, "exec": exec_table,
           "transfer": transfer_table, "density": density_table}
 
 

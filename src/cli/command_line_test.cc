@@ -112,9 +112,31 @@ TEST(CommandLine, OthersKnowTheirSandbox) {
   EXPECT_EQ(ParseAction<ShowSandbox>({"info", "iabc"}).id, "iabc");
   EXPECT_EQ(ParseAction<ShowLogs>({"logs", "iabc"}).id, "iabc");
   EXPECT_EQ(ParseAction<ShowMetrics>({"metrics", "iabc"}).id, "iabc");
+  EXPECT_EQ(ParseAction<ShowTimeline>({"timeline", "iabc"}).id, "iabc");
+  EXPECT_EQ(ParseAction<SaveDiagnostics>({"diagnostics", "iabc"}).id, "iabc");
+  EXPECT_EQ(ParseAction<SaveDiagnostics>({"diagnostics", "iabc", "-o", "f"}).file, "f");
   EXPECT_EQ(ParseAction<ShowUrl>({"url", "iabc", "3000"}).port, 3000);
   EXPECT_EQ(ParseAction<KillSandboxes>({"kill", "ia", "ib"}).ids.size(), 2u);
   EXPECT_TRUE(ParseAction<KillSandboxes>({"kill", "--all"}).all);
+}
+
+TEST(CommandLine, Keys) {
+  auto parse = [](std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "key");
+    return std::get<KeyCommand>(*Parse(arguments));
+  };
+  auto add = parse({"add", "ci", "--limit", "rate_limit=5", "--data-dir", "/somewhere"});
+  EXPECT_EQ(add.config.data_dir, "/somewhere");
+  EXPECT_EQ(std::get<AddKey>(add.action).name, "ci");
+  EXPECT_EQ(std::get<AddKey>(add.action).limits, (StringMap{{"rate_limit", "5"}}));
+  auto limit = std::get<LimitKey>(parse({"limit", "k1", "a=1", "b=default"}).action);
+  EXPECT_EQ(limit.id, "k1");
+  EXPECT_EQ(limit.limits, (StringMap{{"a", "1"}, {"b", "default"}}));
+  EXPECT_EQ(std::get<RevokeKey>(parse({"revoke", "k1"}).action).id, "k1");
+  EXPECT_TRUE(parse({"list", "--json"}).json);
+  for (std::vector<const char*> wrong : std::vector<std::vector<const char*>>{
+           {"key"}, {"key", "add"}, {"key", "limit", "k1"}, {"key", "add", "x", "--limit", "y"}})
+    EXPECT_EQ(Parse(wrong).error().status, 2);
 }
 
 TEST(CommandLine, FindsTheServerAndTheKey) {
