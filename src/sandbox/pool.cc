@@ -7,6 +7,7 @@
 #include "sandbox/envd_call.h"
 #include "sandbox/manager_impl.h"
 #include "sandbox/secrets.h"
+#include "sandbox/shield.h"
 
 namespace caisson::sandbox {
 namespace {
@@ -117,7 +118,9 @@ Task<void> Manager::Impl::KeepPool() {
     std::string missing = pool_.NextMissing();
     if (missing.empty() || !HasRoomForPool(missing)) {
       co_await pool_changed_.Wait(next_check);
-    } else if (Status filled = co_await FillPool(missing); filled) {
+      // Shielded, so that a sandbox that is half made when the server stops is not forgotten.
+    } else if (Status filled = co_await Shield(operations_, "fill pool", FillPool(missing));
+               filled) {
       pause = kFirstPause;
     } else {
       LogWarn("a sandbox could not be made ready ahead of time",
@@ -144,7 +147,8 @@ bool Manager::Impl::HasRoomForPool(const std::string& template_id) const {
 
 Task<Status> Manager::Impl::FillPool(std::string template_id) {
   auto until = std::chrono::steady_clock::now() + kLongestYield;
-  while (!creating_.empty() && std::chrono::steady_clock::now() < until) co_await SleepFor(kYield);
+  while (!creating_.empty() && !stopping_ && std::chrono::steady_clock::now() < until)
+    co_await SleepFor(kYield);
   CreateOptions options;
   options.template_name = template_id;
   CO_TRY_ASSIGN(store::SandboxRow row, Prepare(options));
@@ -159,6 +163,10 @@ Task<Status> Manager::Impl::FillPool(std::string template_id) {
     co_return tl::unexpected(std::move(made).error());
   }
   if (place->exited) co_return Fail(Code::kUnavailable, "the sandbox ended while it was starting");
+  if (stopping_) {
+    co_await DestroyNow(id);
+    co_return Fail(Code::kUnavailable, "the server is stopping");
+  }
   pool_.Put(MakeRecord(std::move(row), secret_));
   co_return Status();
 }

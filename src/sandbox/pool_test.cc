@@ -121,6 +121,15 @@ TEST_F(PoolTest, NothingIsLeftWhenTheServerStops) {
   EXPECT_TRUE(engine_.instances.contains(id));
 }
 
+TEST_F(PoolTest, OneThatIsHalfMadeWhenTheServerStopsIsNotForgotten) {
+  engine_.create_takes = std::chrono::milliseconds(50);
+  StartServer();
+  ASSERT_TRUE(Until([&] { return engine_.creates == 1; }));
+  StopServer();
+  EXPECT_TRUE(engine_.instances.empty());
+  EXPECT_EQ(engine_.destroys, 1);
+}
+
 TEST_F(PoolTest, AWrongSettingStopsTheStart) {
   config_.warm_pool = "nobody=1";
   Manager manager(io_.get_executor(), config_, engine_, *store_, templates_, "secret");
