@@ -87,6 +87,8 @@ Task<void> App::Handle(App& app, http::Exchange& exchange) {
 void App::SetGauges() {
   metrics_.AddGauge("caisson_sandboxes_running", "Sandboxes that run now.")
       .Set(static_cast<double>(manager_->running()));
+  metrics_.AddGauge("caisson_sandboxes_paused", "Sandboxes that are paused.")
+      .Set(static_cast<double>(manager_->paused()));
   sandbox::PoolNumbers pool = manager_->pool();
   metrics_.AddGauge("caisson_pool_ready", "Sandboxes that are kept ready.")
       .Set(static_cast<double>(pool.ready));

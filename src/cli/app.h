@@ -41,7 +41,7 @@ class App {
   uint16_t port() const { return server_.port(); }
   // Opens the database and adopts the sandboxes that live.
   Task<Status> Start();
-  // Ends requests, then everything below them. Sandboxes live on.
+  // Ends requests, then everything below them. Sandboxes live on, or are paused (on_shutdown).
   Task<void> Stop();
 
  private:

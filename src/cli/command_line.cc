@@ -154,11 +154,8 @@ class ConfigOptions {
 class SandboxOptions {
  public:
   void AddTo(CLI::App& app) {
+    AddCommon(app);
     app.require_subcommand(1);
-    app.fallthrough();  // --url and --json may also follow the sub-command
-    app.footer(kSandboxFooter);
-    app.add_option("--url", url_, "the server")->type_name("URL");
-    app.add_flag("--json", json_, "print JSON, as the server answers");
     AddCreate(*app.add_subcommand("create", "make a sandbox and print its id"));
     AddSimple(app, "list", "all sandboxes of your key", ListSandboxes{});
     AddOne<ShowSandbox>(app, "info", "everything about one sandbox");
@@ -169,9 +166,42 @@ class SandboxOptions {
     AddDiagnostics(*app.add_subcommand("diagnostics", "everything to find out what went wrong"));
     AddOne<ShowMetrics>(app, "metrics", "CPU, memory and disk of a sandbox over time");
     AddUrl(*app.add_subcommand("url", "the address of a server in a sandbox"));
+    AddPause(*app.add_subcommand("pause", "save a sandbox and stop it"));
+    AddResume(*app.add_subcommand("resume", "continue a paused sandbox"));
+    AddSnapshot(*app.add_subcommand("snapshot", "copy a running sandbox, to make others from it"));
+    AddFork(*app.add_subcommand("fork", "make running copies of a running sandbox"));
+  }
+  // caisson snapshot ...
+  void AddSnapshotsTo(CLI::App& app) {
+    AddCommon(app);
+    app.require_subcommand(1);
+    CLI::App* list = app.add_subcommand("list", "all snapshots of your key");
+    list->add_option("--sandbox", id_, "only those of this sandbox")->type_name("ID");
+    Choose(*list, ListSnapshots{});
+    CLI::App* remove = app.add_subcommand("delete", "delete snapshots");
+    remove->add_option("ID", delete_.ids, "the snapshots")->required();
+    Choose(*remove, DeleteSnapshots{});
+  }
+  // caisson drain
+  void AddDrainTo(CLI::App& app) {
+    AddCommon(app);
+    app.add_flag("--end", drain_.end, "let sandboxes start again");
+    Choose(app, DrainServer{});
   }
 
   Result<SandboxCommand> Build(const Environment& environment) {
+    TRY(Fill());
+    std::string url = FirstOf(environment, {"CAISSON_URL", "E2B_API_URL"}, "http://127.0.0.1:8000");
+    return SandboxCommand{.url = url_.empty() ? url : url_,
+                          .api_key = FindApiKey(environment),
+                          .ca_file = FindAuthority(environment),
+                          .json = json_,
+                          .action = action_};
+  }
+
+ private:
+  // Puts what was read from the command line into the action that was chosen.
+  Status Fill() {
     if (auto* create = std::get_if<CreateSandbox>(&action_)) {
       *create = create_;
       TRY_ASSIGN(create->env, ParsePairs(env_, "-e"));
@@ -197,16 +227,29 @@ class SandboxOptions {
       *diagnostics = {id_, file_};
     } else if (auto* metrics = std::get_if<ShowMetrics>(&action_)) {
       metrics->id = id_;
+    } else if (auto* pause = std::get_if<PauseSandbox>(&action_)) {
+      *pause = {id_, !without_memory_};
+    } else if (auto* resume = std::get_if<ResumeSandbox>(&action_)) {
+      *resume = {id_, timeout_s_, !without_memory_};
+    } else if (auto* fork = std::get_if<ForkSandbox>(&action_)) {
+      *fork = {id_, timeout_s_, count_};
+    } else if (auto* snapshot = std::get_if<MakeSnapshot>(&action_)) {
+      *snapshot = {id_, name_};
+    } else if (auto* list = std::get_if<ListSnapshots>(&action_)) {
+      list->sandbox_id = id_;
+    } else if (auto* remove = std::get_if<DeleteSnapshots>(&action_)) {
+      *remove = delete_;
+    } else if (auto* drain = std::get_if<DrainServer>(&action_)) {
+      *drain = drain_;
     }
-    std::string url = FirstOf(environment, {"CAISSON_URL", "E2B_API_URL"}, "http://127.0.0.1:8000");
-    return SandboxCommand{.url = url_.empty() ? url : url_,
-                          .api_key = FindApiKey(environment),
-                          .ca_file = FindAuthority(environment),
-                          .json = json_,
-                          .action = action_};
+    return {};
   }
-
- private:
+  void AddCommon(CLI::App& app) {
+    app.fallthrough();  // --url and --json may also follow the sub-command
+    app.footer(kSandboxFooter);
+    app.add_option("--url", url_, "the server")->type_name("URL");
+    app.add_flag("--json", json_, "print JSON, as the server answers");
+  }
   void Choose(CLI::App& app, SandboxAction action) {
     app.callback([this, action] { action_ = action; });
   }
@@ -234,6 +277,8 @@ class SandboxOptions {
         ->type_name("NAME=VALUE")
         ->allow_extra_args(false);
     app.add_flag("--no-internet", no_internet_, "it reaches nothing outside itself");
+    app.add_flag("--auto-pause", create_.auto_pause, "paused, not killed, when its time is over");
+    app.add_flag("--auto-resume", create_.auto_resume, "resumed by traffic when it is paused");
     Choose(app, CreateSandbox{});
   }
   void AddExec(CLI::App& app) {
@@ -264,6 +309,32 @@ class SandboxOptions {
     Choose(app, ShowUrl{});
   }
 
+  void AddPause(CLI::App& app) {
+    AddId(app);
+    app.add_flag("--files-only", without_memory_, "keep its files, let its processes go");
+    Choose(app, PauseSandbox{});
+  }
+  void AddResume(CLI::App& app) {
+    AddId(app);
+    AddTimeout(app);
+    app.add_flag("--reboot", without_memory_, "boot it anew from its files");
+    Choose(app, ResumeSandbox{});
+  }
+  void AddFork(CLI::App& app) {
+    AddId(app);
+    AddTimeout(app);
+    app.add_option("--count", count_, "how many [1]")->type_name("NUMBER");
+    Choose(app, ForkSandbox{});
+  }
+  void AddSnapshot(CLI::App& app) {
+    AddId(app);
+    app.add_option("--name", name_, "a name to use instead of its id")->type_name("NAME[:TAG]");
+    Choose(app, MakeSnapshot{});
+  }
+  void AddTimeout(CLI::App& app) {
+    app.add_option("--timeout", timeout_s_, "seconds until it ends [300]")->type_name("SECONDS");
+  }
+
   std::string url_;
   bool json_ = false;
   SandboxAction action_;
@@ -276,6 +347,12 @@ class SandboxOptions {
   std::vector<std::string> env_;
   std::vector<std::string> metadata_;
   bool no_internet_ = false;
+  bool without_memory_ = false;
+  int64_t timeout_s_ = 300;
+  int64_t count_ = 1;
+  std::string name_;
+  DeleteSnapshots delete_;
+  DrainServer drain_;
 };
 
 // caisson key ...
@@ -347,7 +424,7 @@ tl::expected<Command, Exit> ParseCommandLine(int argc, const char* const* argv,
   app.get_formatter()->column_width(34);
 
   ConfigOptions serve_options, doctor_options;
-  SandboxOptions sandbox_options;
+  SandboxOptions sandbox_options, snapshot_options, drain_options;
   KeyOptions key_options;
   bool doctor_json = false;
   CLI::App* serve = app.add_subcommand("serve", "run the server (needs root)");
@@ -356,6 +433,11 @@ tl::expected<Command, Exit> ParseCommandLine(int argc, const char* const* argv,
   serve->footer(kServeFooter);
   CLI::App* sandbox = app.add_subcommand("sandbox", "make, use and end sandboxes of a server");
   sandbox_options.AddTo(*sandbox);
+  CLI::App* snapshot = app.add_subcommand("snapshot", "list and delete snapshots of a server");
+  snapshot_options.AddSnapshotsTo(*snapshot);
+  CLI::App* drain =
+      app.add_subcommand("drain", "pause every sandbox of a server and let none start");
+  drain_options.AddDrainTo(*drain);
   CLI::App* key = app.add_subcommand("key", "make, limit and revoke API keys of a server");
   key_options.AddTo(*key);
   CLI::App* doctor =
@@ -380,6 +462,8 @@ tl::expected<Command, Exit> ParseCommandLine(int argc, const char* const* argv,
   }
   if (app.got_subcommand(key)) return OrUsage(key_options.Build(environment));
   if (app.got_subcommand(sandbox)) return OrUsage(sandbox_options.Build(environment));
+  if (app.got_subcommand(snapshot)) return OrUsage(snapshot_options.Build(environment));
+  if (app.got_subcommand(drain)) return OrUsage(drain_options.Build(environment));
   return VersionCommand{};
 }
 

@@ -49,6 +49,8 @@ struct CreateSandbox {
   StringMap env;
   StringMap metadata;
   bool internet = true;
+  bool auto_pause = false;
+  bool auto_resume = false;
 };
 struct ListSandboxes {};
 struct ShowSandbox {
@@ -82,9 +84,39 @@ struct ShowUrl {
   std::string id;
   uint16_t port = 0;
 };
+struct PauseSandbox {
+  std::string id;
+  bool memory = true;
+};
+struct ResumeSandbox {
+  std::string id;
+  int64_t timeout_s = 300;
+  bool memory = true;
+};
+struct ForkSandbox {
+  std::string id;
+  int64_t timeout_s = 300;
+  int64_t count = 1;
+};
+struct MakeSnapshot {
+  std::string id;
+  std::string name;  // "" = none
+};
+// ---- caisson snapshot ..., caisson drain ----------------------------------------------
+struct ListSnapshots {
+  std::string sandbox_id;  // "" = of all
+};
+struct DeleteSnapshots {
+  std::vector<std::string> ids;
+};
+struct DrainServer {
+  bool end = false;
+};
 using SandboxAction =
     std::variant<CreateSandbox, ListSandboxes, ShowSandbox, ExecInSandbox, KillSandboxes, ShowLogs,
-                 ShowTimeline, SaveDiagnostics, ShowMetrics, ShowUrl>;
+                 ShowTimeline, SaveDiagnostics, ShowMetrics, ShowUrl, PauseSandbox, ResumeSandbox,
+                 ForkSandbox, MakeSnapshot, ListSnapshots, DeleteSnapshots, DrainServer>;
+// Something a server is asked to do.
 struct SandboxCommand {
   std::string url;      // of the server
   std::string api_key;  // "" if none was found

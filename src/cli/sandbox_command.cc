@@ -79,7 +79,9 @@ class Runner {
                       {"timeout", create.timeout_s},
                       {"metadata", ToObject(create.metadata)},
                       {"envVars", ToObject(create.env)},
-                      {"allow_internet_access", create.internet}};
+                      {"allow_internet_access", create.internet},
+                      {"autoPause", create.auto_pause},
+                      {"autoResume", {{"enabled", create.auto_resume}}}};
     CO_TRY_ASSIGN(auto made, co_await client_.Call("POST", "/v2/sandboxes", body));
     if (json_)
       PrintJson(made.body);
@@ -97,7 +99,9 @@ class Runner {
     std::vector<std::vector<std::string>> rows;
     for (const json::object& sandbox : listed)
       rows.push_back({Text(sandbox, "sandboxID"), NameOf(sandbox), Text(sandbox, "state"),
-                      Distance(sandbox, "startedAt"), Distance(sandbox, "endAt"), Labels(sandbox)});
+                      Distance(sandbox, "startedAt"),
+                      Text(sandbox, "state") == "paused" ? "-" : Distance(sandbox, "endAt"),
+                      Labels(sandbox)});
     if (rows.empty())
       Print("There are no sandboxes. Make one with: caisson sandbox create\n");
     else
@@ -116,7 +120,8 @@ class Runner {
         {NameOf(sandbox)},
         {Text(sandbox, "state")},
         {fmt::format("{} ({} ago)", Text(sandbox, "startedAt"), Distance(sandbox, "startedAt"))},
-        {fmt::format("{} (in {})", Text(sandbox, "endAt"), Distance(sandbox, "endAt"))},
+        {fmt::format(Text(sandbox, "state") == "paused" ? "paused {} ({} ago)" : "{} (in {})",
+                     Text(sandbox, "endAt"), Distance(sandbox, "endAt"))},
         {fmt::format("{} CPUs, {} MB memory, {} MB disk", Number(sandbox, "cpuCount"),
                      Number(sandbox, "memoryMB"), Number(sandbox, "diskSizeMB"))},
         {Labels(sandbox)},
@@ -227,20 +232,111 @@ class Runner {
     co_return 0;
   }
 
+  Task<Result<int>> Run(PauseSandbox pause) {
+    CO_TRY(co_await client_.Call("POST", PathOf(pause.id, "pause"),
+                                 json::object{{"memory", pause.memory}}));
+    co_return PrintName(pause.id, "sandboxID");
+  }
+
+  Task<Result<int>> Run(ResumeSandbox resume) {
+    json::object body{{"timeout", resume.timeout_s}, {"memory", resume.memory}};
+    CO_TRY_ASSIGN(auto answer, co_await client_.Call("POST", PathOf(resume.id, "connect"), body));
+    if (json_) PrintJson(answer.body);
+    co_return json_ ? 0 : PrintName(resume.id, "sandboxID");
+  }
+
+  Task<Result<int>> Run(ForkSandbox fork) {
+    json::object body{{"timeout", fork.timeout_s}, {"count", fork.count}};
+    CO_TRY_ASSIGN(auto answer, co_await client_.Call("POST", PathOf(fork.id, "fork"), body));
+    if (json_) PrintJson(answer.body);
+    int status = 0;
+    for (json::object& one : Objects(answer.body)) {
+      if (one.contains("sandbox")) {
+        if (!json_) Print(Text(AsObject(one["sandbox"]), "sandboxID") + "\n");
+        continue;
+      }
+      fmt::print(stderr, "caisson: {}\n", Printable(Text(AsObject(one["error"]), "message")));
+      status = 1;
+    }
+    co_return status;
+  }
+
+  Task<Result<int>> Run(MakeSnapshot snapshot) {
+    json::object body;
+    if (!snapshot.name.empty()) body["name"] = snapshot.name;
+    CO_TRY_ASSIGN(auto made, co_await client_.Call("POST", PathOf(snapshot.id, "snapshots"), body));
+    if (json_) PrintJson(made.body);
+    co_return json_ ? 0 : PrintName(Text(AsObject(made.body), "snapshotID"), "snapshotID");
+  }
+
+  Task<Result<int>> Run(ListSnapshots list) {
+    std::string filter =
+        list.sandbox_id.empty() ? "" : "&sandboxID=" + PercentEncode(list.sandbox_id);
+    CO_TRY_ASSIGN(auto snapshots, co_await AllPages("/snapshots?limit=100" + filter));
+    if (json_) {
+      PrintJson(json::array(snapshots.begin(), snapshots.end()));
+      co_return 0;
+    }
+    for (const json::object& one : snapshots) Print(Printable(Text(one, "snapshotID")) + "\n");
+    if (snapshots.empty())
+      Print("There are no snapshots. Make one with: caisson sandbox snapshot ID\n");
+    co_return 0;
+  }
+
+  Task<Result<int>> Run(DeleteSnapshots remove) {
+    for (const std::string& id : remove.ids) {
+      CO_TRY(co_await client_.Call("DELETE", "/templates/" + PercentEncode(id)));
+      if (!json_) Print(id + "\n");
+    }
+    co_return 0;
+  }
+
+  Task<Result<int>> Run(DrainServer drain) {
+    if (drain.end) {
+      CO_TRY(co_await client_.Call("DELETE", "/api/v1/drain"));
+      co_return 0;
+    }
+    CO_TRY_ASSIGN(auto answer, co_await client_.Call("POST", "/api/v1/drain"));
+    json::object drained = AsObject(answer.body);
+    auto failed = Objects(drained["failed"]);
+    if (json_)
+      PrintJson(answer.body);
+    else
+      Print(fmt::format("{} sandboxes paused, {} could not be paused\n", Number(drained, "paused"),
+                        failed.size()));
+    for (const json::object& one : failed)
+      fmt::print(stderr, "caisson: {}: {}\n", Text(one, "sandboxID"),
+                 Printable(Text(one, "message")));
+    co_return failed.empty() ? 0 : 1;
+  }
+
  private:
+  static std::string PathOf(const std::string& id, std::string_view action) {
+    return fmt::format("/sandboxes/{}/{}", PercentEncode(id), action);
+  }
+  int PrintName(const std::string& name, std::string_view field) const {
+    if (json_)
+      PrintJson(json::object{{field, name}});
+    else
+      Print(Printable(name) + "\n");
+    return 0;
+  }
+
   Task<Result<json::object>> Get(std::string id) {
     CO_TRY_ASSIGN(auto answer, co_await client_.Call("GET", "/sandboxes/" + PercentEncode(id)));
     co_return AsObject(answer.body);
   }
 
-  // Newest first, all pages.
-  Task<Result<std::vector<json::object>>> ListAll() {
+  Task<Result<std::vector<json::object>>> ListAll() { return AllPages("/v2/sandboxes?limit=100"); }
+
+  // Newest first. `path` has a query.
+  Task<Result<std::vector<json::object>>> AllPages(std::string path) {
     std::vector<json::object> all;
     std::string token;
     do {
       std::string query = token.empty() ? "" : "&nextToken=" + PercentEncode(token);
-      CO_TRY_ASSIGN(auto page, co_await client_.Call("GET", "/v2/sandboxes?limit=100" + query));
-      for (json::object& sandbox : Objects(page.body)) all.push_back(std::move(sandbox));
+      CO_TRY_ASSIGN(auto page, co_await client_.Call("GET", path + query));
+      for (json::object& one : Objects(page.body)) all.push_back(std::move(one));
       token = page.next_token;
     } while (!token.empty());
     co_return all;

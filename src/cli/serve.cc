@@ -158,7 +158,10 @@ class Run {
     signals_.async_wait([](boost::system::error_code ec, int) {
       if (!ec) _exit(1);
     });
-    deadline_.expires_after(std::chrono::milliseconds(config_.shutdown_grace_ms) + kStopPatience);
+    std::chrono::milliseconds saving(config_.on_shutdown == "pause" ? 2 * config_.save_timeout_ms
+                                                                    : 0);
+    deadline_.expires_after(std::chrono::milliseconds(config_.shutdown_grace_ms) + kStopPatience +
+                            saving);
     deadline_.async_wait([](boost::system::error_code ec) {
       if (ec) return;
       LogError("stopping took too long");

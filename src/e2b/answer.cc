@@ -63,6 +63,19 @@ http::Response ErrorAnswer(const Error& error) {
   return ErrorAnswer(StatusOf(error.code()), error.message());
 }
 
+http::Response StartError(const Error& error) {
+  switch (error.code()) {
+    case Code::kUnavailable:
+      return ErrorAnswer(503, error.message(), "sandbox_capacity_unavailable");
+    case Code::kDeadlineExceeded:
+      return ErrorAnswer(504, error.message(), "sandbox_placement_timeout");
+    case Code::kInternal:
+      return ErrorAnswer(500, error.message(), "sandbox_create_failed");
+    default:
+      return ErrorAnswer(error);
+  }
+}
+
 void AddCors(http::ResponseHead& head) {
   head.headers.Set("Access-Control-Allow-Origin", "*");
   head.headers.Set("Access-Control-Expose-Headers",

@@ -18,6 +18,8 @@ unsigned StatusOf(Code code);
 http::Response ErrorAnswer(unsigned status, std::string_view message,
                            std::string_view error_code = {});
 http::Response ErrorAnswer(const Error& error);
+// The same where a sandbox should have come up: these errors have names, which newer SDKs look at.
+http::Response StartError(const Error& error);
 
 // Browsers may call from any page: the key in the header is what protects, not the origin.
 void AddCors(http::ResponseHead& head);

@@ -37,16 +37,19 @@ std::span<const Api::RouteEntry> Api::Routes() {
       RouteEntry{"GET", "/sandboxes/{id}/metrics", &Api::Metrics},
       RouteEntry{"GET", "/sandboxes/{id}/logs", &Api::LogsV1},
       RouteEntry{"GET", "/v2/sandboxes/{id}/logs", &Api::LogsV2},
-      RouteEntry{"POST", "/sandboxes/{id}/pause", &Api::NotYet},
-      RouteEntry{"POST", "/sandboxes/{id}/resume", &Api::NotYet},
-      RouteEntry{"POST", "/sandboxes/{id}/snapshots", &Api::NotYet},
-      RouteEntry{"POST", "/sandboxes/{id}/fork", &Api::NotYet},
+      RouteEntry{"POST", "/sandboxes/{id}/pause", &Api::Pause},
+      RouteEntry{"POST", "/sandboxes/{id}/resume", &Api::Resume},
+      RouteEntry{"POST", "/sandboxes/{id}/snapshots", &Api::MakeSnapshot},
+      RouteEntry{"POST", "/sandboxes/{id}/fork", &Api::Fork},
       RouteEntry{"GET", "/snapshots", &Api::ListSnapshots},
       RouteEntry{"GET", "/templates", &Api::ListTemplates},
       RouteEntry{"GET", "/v2/templates", &Api::ListTemplates},
       RouteEntry{"GET", "/templates/aliases/{alias}", &Api::FindAlias},
       RouteEntry{"DELETE", "/templates/{id}", &Api::DeleteTemplate},
+      RouteEntry{"DELETE", "/templates/{namespace}/{id}", &Api::DeleteTemplate},
       RouteEntry{"POST", "/v3/templates", &Api::BuildTemplate},
+      RouteEntry{"POST", "/api/v1/drain", &Api::Drain},
+      RouteEntry{"DELETE", "/api/v1/drain", &Api::EndDrain},
   };
   return kRoutes;
 }

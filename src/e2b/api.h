@@ -48,7 +48,15 @@ class Api : public ControlPlane {
   Answer SetTimeout(Call call);
   Answer Refresh(Call call);
   Answer SetNetwork(Call call);
-  Answer NotYet(Call call);
+
+  // ---- pause_routes.cc
+  Answer Pause(Call call);
+  Answer Resume(Call call);
+  Answer Fork(Call call);
+  Answer MakeSnapshot(Call call);
+  Answer ListSnapshots(Call call);
+  Answer Drain(Call call);
+  Answer EndDrain(Call call);
 
   // ---- history_routes.cc
   Answer Metrics(Call call);
@@ -61,7 +69,6 @@ class Api : public ControlPlane {
   Answer FindAlias(Call call);
   Answer DeleteTemplate(Call call);
   Answer BuildTemplate(Call call);
-  Answer ListSnapshots(Call call);
 
   const sandbox::TemplateCatalog& templates_;
   const std::string domain_;

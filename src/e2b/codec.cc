@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kMinRefresh{15};
 constexpr size_t kMaxIdentityTokens = 5;
 
 // What happens at the end of its time, and on traffic after that.
-Status CheckLifecycle(const json::object& body) {
+Result<sandbox::Lifecycle> DecodeLifecycle(const json::object& body) {
   TRY_ASSIGN(auto auto_pause, TakeBool(body, "autoPause"));
   TRY_ASSIGN(auto with_memory, TakeBool(body, "autoPauseMemory"));
   TRY_ASSIGN(const json::object* auto_resume, TakeObject(body, "autoResume"));
@@ -33,11 +33,9 @@ Status CheckLifecycle(const json::object& body) {
   if (with_memory == false && resumes.value_or(false))
     return Fail(Code::kInvalidArgument,
                 "autoPauseMemory: false cannot be combined with autoResume.enabled: true");
-  if (auto_pause.value_or(false) || resumes.value_or(false))
-    return Fail(Code::kUnimplemented,
-                "this server cannot pause and resume sandboxes yet (autoPause, autoResume); "
-                "without them a sandbox is killed when its timeout has passed");
-  return {};
+  return sandbox::Lifecycle{.auto_pause = auto_pause.value_or(false),
+                            .auto_pause_memory = with_memory.value_or(true),
+                            .auto_resume = resumes.value_or(false)};
 }
 
 Status CheckIdentity(const json::object& body) {
@@ -133,7 +131,7 @@ Result<sandbox::CreateOptions> DecodeCreate(const json::object& body, Version ve
     TRY_ASSIGN(auto secure, TakeBool(body, "secure"));
     options.secure = secure.value_or(false);
   }
-  TRY(CheckLifecycle(body));
+  TRY_ASSIGN(options.lifecycle, DecodeLifecycle(body));
   TRY_ASSIGN(auto network, DecodeNetwork(body, options.secure));
   options.allow_internet = network.allow_internet;
   options.network = std::move(network.options);
@@ -146,14 +144,37 @@ Result<sandbox::CreateOptions> DecodeCreate(const json::object& body, Version ve
   return options;
 }
 
-Result<std::chrono::seconds> DecodeConnect(const json::object& body, Version version,
-                                           const Defaults& defaults) {
+Result<sandbox::ResumeOptions> DecodeConnect(const json::object& body, Version version,
+                                             const Defaults& defaults) {
   TRY_ASSIGN(auto timeout, TakeInt32(body, "timeout"));
-  TRY(TakeBool(body, "memory"));  // how to resume; a running sandbox needs no resuming
+  TRY_ASSIGN(auto memory, TakeBool(body, "memory"));
   if (!timeout && version == Version::kV1)
     return Fail(Code::kInvalidArgument, "timeout is required");
   if (timeout && *timeout < 0) return Fail(Code::kInvalidArgument, "timeout must not be negative");
-  return timeout ? std::chrono::seconds(*timeout) : defaults.timeout_v2;
+  return sandbox::ResumeOptions{
+      .timeout = timeout ? std::chrono::seconds(*timeout) : defaults.timeout_v2,
+      .memory = memory.value_or(true)};
+}
+
+Result<sandbox::ResumeOptions> DecodeResume(const json::object& body, const Defaults& defaults) {
+  sandbox::ResumeOptions options{.timeout = defaults.timeout_v1};
+  TRY_ASSIGN(auto timeout, TakeInt32(body, "timeout"));
+  if (timeout && *timeout < 0) return Fail(Code::kInvalidArgument, "timeout must not be negative");
+  if (timeout) options.timeout = std::chrono::seconds(*timeout);
+  TRY_ASSIGN(options.auto_pause, TakeBool(body, "autoPause"));
+  return options;
+}
+
+Result<bool> DecodePause(const json::object& body) {
+  TRY_ASSIGN(auto memory, TakeBool(body, "memory"));
+  return memory.value_or(true);
+}
+
+Result<ForkQuery> DecodeFork(const json::object& body, const Defaults& defaults) {
+  TRY_ASSIGN(auto timeout, TakeInt32(body, "timeout"));
+  TRY_ASSIGN(auto count, TakeInt32(body, "count"));
+  return ForkQuery{.timeout = timeout ? std::chrono::seconds(*timeout) : defaults.timeout_v1,
+                   .count = count.value_or(1)};
 }
 
 Result<std::chrono::seconds> DecodeTimeout(const json::object& body) {
@@ -213,9 +234,15 @@ json::object EncodeDetail(const sandbox::Info& info, std::string_view domain) {
   boost::system::error_code ec;
   json::value network = json::parse(info.network.as_requested_json, ec);
   if (!ec && network.is_object()) body["network"] = std::move(network);
-  // The only lifecycle there is until sandboxes can be paused (DecodeCreate refuses others).
-  body["lifecycle"] = {{"onTimeout", "kill"}, {"autoResume", false}};
+  body["lifecycle"] = {{"onTimeout", info.lifecycle.auto_pause ? "pause" : "kill"},
+                       {"autoResume", info.lifecycle.auto_resume}};
   return body;
+}
+
+json::object EncodeSnapshot(const store::SnapshotRow& row) {
+  json::array names;
+  if (!row.name.empty()) names.emplace_back(SnapshotName(row));
+  return {{"snapshotID", SnapshotName(row)}, {"names", std::move(names)}};
 }
 
 json::object EncodeMetric(int64_t cpus, const sandbox::Sample& sample) {

@@ -30,9 +30,20 @@ struct Defaults {
 // The body of a create request; key_id and the idempotency fields stay empty.
 Result<sandbox::CreateOptions> DecodeCreate(const boost::json::object& body, Version version,
                                             const Defaults& defaults);
-// The timeout of a connect request: required in v1.
-Result<std::chrono::seconds> DecodeConnect(const boost::json::object& body, Version version,
-                                           const Defaults& defaults);
+// {"timeout","memory"?} of a connect request: the timeout is required in v1.
+Result<sandbox::ResumeOptions> DecodeConnect(const boost::json::object& body, Version version,
+                                             const Defaults& defaults);
+// {"timeout"?,"autoPause"?}
+Result<sandbox::ResumeOptions> DecodeResume(const boost::json::object& body,
+                                            const Defaults& defaults);
+// {"memory"?}
+Result<bool> DecodePause(const boost::json::object& body);
+struct ForkQuery {
+  std::chrono::seconds timeout;
+  int64_t count = 1;
+};
+// {"timeout"?,"count"?}
+Result<ForkQuery> DecodeFork(const boost::json::object& body, const Defaults& defaults);
 // {"timeout"}: negative is 0.
 Result<std::chrono::seconds> DecodeTimeout(const boost::json::object& body);
 // {"duration"?}: at least 15.
@@ -41,10 +52,11 @@ Result<std::chrono::seconds> DecodeRefresh(const boost::json::object& body);
 // RFC 3339 with exactly six digits of fraction: what every client can read and hand back.
 std::string EncodeTime(Time time);
 
-// Sandbox, ListedSandbox, SandboxDetail, SandboxMetric of the contract.
+// Sandbox, ListedSandbox, SandboxDetail, SnapshotInfo, SandboxMetric of the contract.
 boost::json::object EncodeSandbox(const sandbox::Info& info, std::string_view domain);
 boost::json::object EncodeListed(const sandbox::Info& info);
 boost::json::object EncodeDetail(const sandbox::Info& info, std::string_view domain);
+boost::json::object EncodeSnapshot(const store::SnapshotRow& row);
 boost::json::object EncodeMetric(int64_t cpus, const sandbox::Sample& sample);
 
 // SandboxLogEntry, and the same as one line of JSON text, which the CLI parses.

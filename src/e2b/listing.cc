@@ -47,15 +47,13 @@ Status DecodeOrder(std::string_view text, sandbox::ListFilter& filter) {
   return {};
 }
 
-bool IsAfter(const sandbox::Info& info, const Cursor& cursor) {
-  // Newest first, then by id; ascending is the exact reverse.
-  bool before = info.started_at != cursor.started_at ? info.started_at > cursor.started_at
-                                                     : info.id < cursor.id;
-  bool same = info.started_at == cursor.started_at && info.id == cursor.id;
-  return !same && (cursor.ascending ? before : !before);
-}
-
 }  // namespace
+
+bool Cursor::IsBefore(Time other_started_at, std::string_view other_id) const {
+  if (other_started_at == started_at && other_id == id) return false;
+  bool precedes = other_started_at != started_at ? other_started_at > started_at : other_id < id;
+  return ascending ? precedes : !precedes;
+}
 
 std::string EncodeCursor(const Cursor& cursor) {
   std::string text = fmt::format("{}{}{}", FormatTime(cursor.started_at), kSeparator, cursor.id);
@@ -99,6 +97,21 @@ Result<sandbox::StringMap> DecodeMetadata(std::string_view text) {
   return metadata;
 }
 
+Result<PageQuery> DecodePageQuery(const http::Query& query, bool ascending) {
+  PageQuery page;
+  if (auto text = query.Get("limit")) {
+    auto limit = ParseInt<int64_t>(*text);
+    if (!limit || *limit < 1 || *limit > kMaxLimit)
+      return Fail(Code::kInvalidArgument, "limit must be a number from 1 to {}", kMaxLimit);
+    page.limit = static_cast<size_t>(*limit);
+  }
+  if (auto text = query.Get("nextToken"); text && !text->empty()) {
+    TRY_ASSIGN(page.after, DecodeCursor(*text));
+    if (page.after->ascending != ascending) return BadCursor();
+  }
+  return page;
+}
+
 Result<ListQuery> DecodeListQuery(const http::Query& query) {
   ListQuery list;
   if (auto text = query.Get("metadata")) {
@@ -114,24 +127,15 @@ Result<ListQuery> DecodeListQuery(const http::Query& query) {
       return Fail(Code::kInvalidArgument, "template must be an id or an alias without a tag");
     list.filter.template_name = *text;
   }
-  if (auto text = query.Get("limit")) {
-    auto limit = ParseInt<int64_t>(*text);
-    if (!limit || *limit < 1 || *limit > kMaxLimit)
-      return Fail(Code::kInvalidArgument, "limit must be a number from 1 to {}", kMaxLimit);
-    list.limit = static_cast<size_t>(*limit);
-  }
-  if (auto text = query.Get("nextToken"); text && !text->empty()) {
-    TRY_ASSIGN(list.after, DecodeCursor(*text));
-    if (list.after->ascending != list.filter.ascending) return BadCursor();
-  }
+  TRY_ASSIGN(list.page, DecodePageQuery(query, list.filter.ascending));
   return list;
 }
 
 Page CutPage(std::vector<sandbox::Info> sorted, const ListQuery& query) {
   Page page;
   for (sandbox::Info& info : sorted) {
-    if (query.after && !IsAfter(info, *query.after)) continue;
-    if (page.items.size() == query.limit) {
+    if (query.page.after && !query.page.after->IsBefore(info.started_at, info.id)) continue;
+    if (page.items.size() == query.page.limit) {
       const sandbox::Info& last = page.items.back();
       page.next_token = EncodeCursor({last.started_at, last.id, query.filter.ascending});
       break;

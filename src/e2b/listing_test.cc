@@ -42,7 +42,7 @@ TEST(DecodeListQuery, ReadsEveryParameter) {
   EXPECT_TRUE(empty.filter.running);
   EXPECT_TRUE(empty.filter.paused);
   EXPECT_FALSE(empty.filter.ascending);
-  EXPECT_EQ(empty.limit, 100u);
+  EXPECT_EQ(empty.page.limit, 100u);
 
   auto full = DecodeListQuery(http::Query::Parse(
                                   "state=running%2Cpaused&order=asc&limit=7&template=base&"
@@ -51,7 +51,7 @@ TEST(DecodeListQuery, ReadsEveryParameter) {
   EXPECT_TRUE(full.filter.running);
   EXPECT_TRUE(full.filter.paused);
   EXPECT_TRUE(full.filter.ascending);
-  EXPECT_EQ(full.limit, 7u);
+  EXPECT_EQ(full.page.limit, 7u);
   EXPECT_EQ(full.filter.template_name, "base");
   EXPECT_EQ(full.filter.started_after, ParseTime("2026-11-15T09:00:00.123456Z").value());
   EXPECT_EQ(full.filter.metadata, (sandbox::StringMap{{"a", "b"}}));
@@ -99,7 +99,7 @@ TEST(CutPage, PagesCoverTheListOnce) {
   for (bool ascending : {false, true}) {
     for (size_t limit = 1; limit <= 6; ++limit) {
       ListQuery query;
-      query.limit = limit;
+      query.page.limit = limit;
       query.filter.ascending = ascending;
       std::string seen;
       for (int page_count = 0; page_count < 10; ++page_count) {
@@ -107,7 +107,7 @@ TEST(CutPage, PagesCoverTheListOnce) {
         EXPECT_LE(page.items.size(), limit);
         for (const auto& info : page.items) seen += info.id;
         if (page.next_token.empty()) break;
-        query.after = DecodeCursor(page.next_token).value();
+        query.page.after = DecodeCursor(page.next_token).value();
       }
       EXPECT_EQ(seen, ascending ? "iaibidicie" : "ieicidibia") << limit;
     }
@@ -116,7 +116,7 @@ TEST(CutPage, PagesCoverTheListOnce) {
 
 TEST(CutPage, ACursorWhoseSandboxIsGoneStillWorks) {
   ListQuery query;
-  query.after = Cursor{Time(3s), "ix", false};
+  query.page.after = Cursor{Time(3s), "ix", false};
   Page page = CutPage(Sorted(false), query);
   ASSERT_EQ(page.items.size(), 2u);
   EXPECT_EQ(page.items[0].id, "ib");

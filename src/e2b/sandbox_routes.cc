@@ -29,22 +29,13 @@ Result<std::string> DecodeIdempotencyKey(const http::RequestHead& request) {
   return std::string(*key);
 }
 
-// Errors of a creation have names of their own, which newer SDKs look at.
+// Errors of an idempotent creation have names of their own, which newer SDKs look at.
 http::Response CreateError(const Error& error) {
-  switch (error.code()) {
-    case Code::kAborted:
-      return ErrorAnswer(409, error.message(), "idempotency_in_progress");
-    case Code::kAlreadyExists:
-      return ErrorAnswer(422, error.message(), "idempotency_request_mismatch");
-    case Code::kUnavailable:
-      return ErrorAnswer(503, error.message(), "sandbox_capacity_unavailable");
-    case Code::kDeadlineExceeded:
-      return ErrorAnswer(504, error.message(), "sandbox_placement_timeout");
-    case Code::kInternal:
-      return ErrorAnswer(500, error.message(), "sandbox_create_failed");
-    default:
-      return ErrorAnswer(error);
-  }
+  if (error.code() == Code::kAborted)
+    return ErrorAnswer(409, error.message(), "idempotency_in_progress");
+  if (error.code() == Code::kAlreadyExists)
+    return ErrorAnswer(422, error.message(), "idempotency_request_mismatch");
+  return StartError(error);
 }
 
 http::Response ListAnswer(const std::vector<sandbox::Info>& items) {
@@ -113,11 +104,12 @@ Api::Answer Api::ConnectV2(Call call) { return Connect(std::move(call), Version:
 
 Api::Answer Api::Connect(Call call, Version version) {
   CO_TRY_ASSIGN(auto body, co_await ReadBody(call.exchange, version == Version::kV2));
-  CO_TRY_ASSIGN(auto timeout, DecodeConnect(body, version, defaults_));
+  CO_TRY_ASSIGN(auto options, DecodeConnect(body, version, defaults_));
   CO_TRY_ASSIGN(std::string id, DecodeSandboxId(call.params.at("id")));
-  CO_TRY_ASSIGN(auto info, co_await manager_.SetTimeout(call.key_id, id, timeout,
-                                                        /*only_extend=*/true));
-  co_return http::Response::Json(200, EncodeSandbox(info, domain_));
+  auto connected = co_await manager_.Connect(call.key_id, id, options);
+  if (!connected) co_return StartError(connected.error());
+  co_return http::Response::Json(connected->resumed ? 201 : 200,
+                                 EncodeSandbox(connected->info, domain_));
 }
 
 Api::Answer Api::SetTimeout(Call call) {
@@ -143,12 +135,6 @@ Api::Answer Api::SetNetwork(Call call) {
   CO_TRY(co_await manager_.SetNetwork(call.key_id, info.id, settings.allow_internet,
                                       settings.options.as_requested_json));
   co_return http::Response::Empty(204);
-}
-
-Api::Answer Api::NotYet(Call call) {
-  CO_TRY(Find(call));
-  co_return Fail(Code::kUnimplemented,
-                 "this server cannot pause, resume, snapshot or fork sandboxes yet");
 }
 
 }  // namespace caisson::e2b

@@ -1,5 +1,5 @@
-// Handlers of /templates and /snapshots. Templates are directories on the server; building them
-// through the API, and snapshots, are still to come.
+// Handlers of /templates. Templates are directories on the server; building them through the API is
+// still to come.
 #include <boost/json.hpp>
 
 #include "e2b/api.h"
@@ -32,21 +32,21 @@ Api::Answer Api::FindAlias(Call call) {
 }
 
 Api::Answer Api::DeleteTemplate(Call call) {
-  const std::string& name = call.params.at("id");
-  if (!templates_.Find(name)) co_return Fail(Code::kNotFound, "template '{}' not found", name);
-  co_return Fail(Code::kUnimplemented,
-                 "this server cannot delete templates through the API yet: template '{}' is a "
-                 "directory of the server",
-                 name);
+  // A name with a '/' arrives in one piece or in two.
+  std::string name = call.params.at("id");
+  if (auto it = call.params.find("namespace"); it != call.params.end())
+    name = it->second + "/" + name;
+  if (templates_.Find(name))
+    co_return Fail(Code::kUnimplemented,
+                   "this server cannot delete templates through the API yet: template '{}' is a "
+                   "directory of the server",
+                   name);
+  CO_TRY(co_await manager_.DeleteSnapshot(call.key_id, name));
+  co_return http::Response::Empty(204);
 }
 
 Api::Answer Api::BuildTemplate(Call) {
   co_return Fail(Code::kUnimplemented, "this server cannot build templates through the API yet");
-}
-
-Api::Answer Api::ListSnapshots(Call) {
-  // Nothing can make a snapshot yet, so this is the whole truth.
-  co_return http::Response::Json(200, json::array{});
 }
 
 }  // namespace caisson::e2b

@@ -17,6 +17,8 @@ class Directory {
   virtual ~Directory() = default;
   virtual const sandbox::Route* FindRoute(std::string_view id) const = 0;
   virtual void ForEachRoute(const std::function<bool(const sandbox::Route&)>& until_true) const = 0;
+  virtual const sandbox::Route* FindSleeper(std::string_view id) const = 0;
+  virtual Task<Status> Wake(std::string id) = 0;
   virtual Task<Result<UniqueFd>> Dial(std::string id) = 0;
   virtual uint64_t SubscribeGone(const std::string& id, std::function<void()> gone) = 0;
   virtual void UnsubscribeGone(const std::string& id, uint64_t handle) = 0;
@@ -34,6 +36,10 @@ class ManagerDirectory final : public Directory {
   void ForEachRoute(const std::function<bool(const sandbox::Route&)>& until_true) const override {
     manager_.ForEachRoute(until_true);
   }
+  const sandbox::Route* FindSleeper(std::string_view id) const override {
+    return manager_.FindSleeper(id);
+  }
+  Task<Status> Wake(std::string id) override { return manager_.Wake(std::move(id)); }
   Task<Result<UniqueFd>> Dial(std::string id) override { return manager_.Dial(std::move(id)); }
   uint64_t SubscribeGone(const std::string& id, std::function<void()> gone) override {
     return manager_.SubscribeGone(id, std::move(gone));

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,12 @@ class FakeDirectory final : public Directory {
  public:
   sandbox::Route& Add(const std::string& id) {
     sandbox::Route& route = routes_[id];
+    route.id = id;
+    return route;
+  }
+  // A paused sandbox that traffic wakes.
+  sandbox::Route& AddSleeper(const std::string& id) {
+    sandbox::Route& route = sleepers_[id];
     route.id = id;
     return route;
   }
@@ -33,6 +40,19 @@ class FakeDirectory final : public Directory {
   void ForEachRoute(const std::function<bool(const sandbox::Route&)>& until_true) const override {
     for (const auto& [id, route] : routes_)
       if (!route.access_token.empty() && until_true(route)) return;
+    for (const auto& [id, route] : sleepers_)
+      if (!route.access_token.empty() && until_true(route)) return;
+  }
+  const sandbox::Route* FindSleeper(std::string_view id) const override {
+    auto it = sleepers_.find(std::string(id));
+    return it == sleepers_.end() ? nullptr : &it->second;
+  }
+  Task<Status> Wake(std::string id) override {
+    ++wakes;
+    co_await SleepFor(std::chrono::milliseconds(1));
+    if (wake_fails) co_return tl::unexpected(*wake_fails);
+    if (auto sleeper = sleepers_.extract(id); !sleeper.empty()) routes_.insert(std::move(sleeper));
+    co_return Status();
   }
   Task<Result<UniqueFd>> Dial(std::string id) override {
     ++dials;
@@ -53,11 +73,12 @@ class FakeDirectory final : public Directory {
   }
   size_t subscriptions(const std::string& id) { return callbacks_[id].size(); }
 
-  int dials = 0;
+  int dials = 0, wakes = 0;
+  std::optional<Error> wake_fails;
   std::vector<std::pair<std::string, std::string>> reports;
 
  private:
-  std::map<std::string, sandbox::Route> routes_;
+  std::map<std::string, sandbox::Route> routes_, sleepers_;
   std::map<std::string, std::map<uint64_t, std::function<void()>>> callbacks_;
   uint64_t last_handle_ = 0;
 };

@@ -6,6 +6,7 @@
 #include "base/encoding.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "gateway/connect.h"
 #include "gateway/flow.h"
 #include "gateway/headers.h"
@@ -123,8 +124,10 @@ class Gateway::Impl {
     if (to_envd && IsInternalPath(request.Path()))
       co_return (void) co_await exchange.Send(InternalPathAnswer(request.Path()));
 
-    const sandbox::Route* route = context_.directory.FindRoute(target.sandbox_id);
     std::optional<Problem> problem;
+    if (!context_.directory.FindRoute(target.sandbox_id)) problem = co_await Wake(request, target);
+    if (problem) co_return (void) co_await exchange.Send(Render(*problem, request));
+    const sandbox::Route* route = context_.directory.FindRoute(target.sandbox_id);
     if (!route)
       problem = SandboxNotFound(target.sandbox_id);
     else if (!to_envd)
@@ -137,6 +140,34 @@ class Gateway::Impl {
                     .port = target.port};
     Flow flow(context_, EnterLane(target.sandbox_id), exchange, std::move(passage));
     co_await flow.Run();
+  }
+
+  // Resumes a paused sandbox if it wants that and the request may.
+  Task<std::optional<Problem>> Wake(const http::RequestHead& request, Target target) {
+    const sandbox::Route* sleeper = context_.directory.FindSleeper(target.sandbox_id);
+    if (!sleeper) co_return SandboxNotFound(target.sandbox_id);
+    // SECURITY: whoever could not use the running sandbox must not start it either.
+    bool to_envd = target.port == context_.options.envd_port;
+    auto refused =
+        to_envd ? CheckEnvdToken(request, *sleeper) : CheckTrafficToken(request, *sleeper);
+    if (refused) co_return refused;
+    Status woken = co_await context_.directory.Wake(target.sandbox_id);
+    if (!woken) co_return CannotWake(target.sandbox_id, woken.error());
+    co_return std::nullopt;
+  }
+
+  static std::optional<Problem> CheckEnvdToken(const http::RequestHead& request,
+                                               const sandbox::Route& route) {
+    if (route.access_token.empty()) return {};
+    auto token = request.headers.Get("X-Access-Token");
+    if (token && ConstantTimeEqual(*token, route.access_token)) return {};
+    SignedFields fields = SignedFields::From(request);
+    bool expired = !fields.expiration.empty() &&
+                   ParseInt<int64_t>(fields.expiration).value_or(0) < UnixSeconds(Now());
+    if (request.Path() == "/files" && !fields.signature.empty() && !expired &&
+        IsSignedWith(fields, route.access_token))
+      return {};
+    return NotAllowedToWake(route.id);
   }
 
   static std::optional<Problem> CheckTrafficToken(const http::RequestHead& request,

@@ -44,7 +44,7 @@ std::string Hint(const Problem& problem) {
         "There is no service running on port <code>{}</code> of this sandbox. Start one; this page "
         "looks again every two seconds.",
         problem.port);
-  if (problem.status == 403)
+  if (problem.status == 403 && problem.title != "Sandbox Paused")
     return "This sandbox takes traffic only with its access token in the header "
            "<code>e2b-traffic-access-token</code>.";
   if (problem.message == "The sandbox was not found")
@@ -88,6 +88,39 @@ Problem NoTrafficToken(std::string sandbox_id, bool wrong) {
   problem.message += wrong ? "Provided token in header 'e2b-traffic-access-token' is invalid"
                            : "Token header 'e2b-traffic-access-token' is missing";
   return problem;
+}
+
+Problem NotAllowedToWake(std::string sandbox_id) {
+  return {
+      .status = 403,
+      .sandbox_id = std::move(sandbox_id),
+      .title = "Sandbox Paused",
+      .message = "The sandbox is paused and only a request with a valid access token resumes it"};
+}
+
+Problem CannotWake(std::string sandbox_id, const Error& error) {
+  switch (error.code()) {
+    case Code::kNotFound:
+      return SandboxNotFound(std::move(sandbox_id));
+    case Code::kPermissionDenied:
+      return NotAllowedToWake(std::move(sandbox_id));
+    case Code::kAborted:
+    case Code::kFailedPrecondition:
+      return {.status = 409,
+              .sandbox_id = std::move(sandbox_id),
+              .title = "Sandbox Is Changing State",
+              .message = "The sandbox is still being paused or resumed"};
+    case Code::kResourceExhausted:
+    case Code::kUnavailable:
+      return {.status = 429,
+              .sandbox_id = std::move(sandbox_id),
+              .title = "No Room",
+              .message = "The sandbox is paused and there is no room to resume it now"};
+    default:
+      return {.sandbox_id = std::move(sandbox_id),
+              .title = "Cannot Resume",
+              .message = "The sandbox is paused and could not be resumed"};
+  }
 }
 
 Problem NoAnswer(std::string sandbox_id, std::string reason) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/error.h"
 #include "http/message.h"
 
 namespace caisson::gateway {
@@ -20,6 +21,10 @@ struct Problem {
 Problem SandboxNotFound(std::string sandbox_id);
 Problem PortClosed(std::string sandbox_id, uint16_t port);
 Problem NoTrafficToken(std::string sandbox_id, bool wrong);
+// A paused sandbox that traffic could wake, if it had the right token.
+Problem NotAllowedToWake(std::string sandbox_id);
+// The sandbox is paused and could not be woken.
+Problem CannotWake(std::string sandbox_id, const Error& error);
 // `reason` is a whole sentence.
 Problem NoAnswer(std::string sandbox_id, std::string reason);
 

@@ -8,6 +8,12 @@ namespace caisson::sandbox {
 Task<Result<Info>> Manager::Impl::SetTimeout(std::string key_id, std::string id,
                                              std::chrono::seconds timeout, bool only_extend) {
   CO_TRY_ASSIGN(auto record, FindOwned(key_id, id));
+  if (!record->running) {
+    if (std::string doing = turns_.Doing(id); !doing.empty())
+      co_return Fail(Code::kAborted, "sandbox '{}' {}; try again later", id, doing);
+    co_return Fail(Code::kNotFound, "sandbox '{}' is paused; resume it first", id);
+  }
+  record->active_at = std::chrono::steady_clock::now();
   std::chrono::seconds longest(config_.max_timeout_s);
   if (only_extend && timeout > longest)
     co_return Fail(Code::kInvalidArgument, "Timeout cannot be greater than {} seconds",
@@ -36,6 +42,8 @@ Task<Result<Info>> Manager::Impl::SetTimeout(std::string key_id, std::string id,
 Task<Status> Manager::Impl::SetNetwork(std::string key_id, std::string id, bool allow_internet,
                                        std::string as_requested_json) {
   CO_TRY_ASSIGN(auto record, FindOwned(key_id, id));
+  if (!record->running)
+    co_return Fail(Code::kFailedPrecondition, "sandbox '{}' is paused; resume it first", id);
   store::SandboxRow& row = record->row;
   // SECURITY: what is not enforced must not be reported as set.
   if (row.allow_internet != allow_internet)
@@ -52,6 +60,8 @@ Task<Status> Manager::Impl::SetNetwork(std::string key_id, std::string id, bool 
 Task<Result<Info>> Manager::Impl::SetLimits(std::string key_id, std::string id,
                                             LimitOptions limits) {
   CO_TRY_ASSIGN(auto record, FindOwned(key_id, id));
+  if (!record->running)
+    co_return Fail(Code::kFailedPrecondition, "sandbox '{}' is paused; resume it first", id);
   store::SandboxRow wanted = record->row;
   CO_TRY(ChangeLimits(config_, limits, wanted));
   int64_t more = wanted.memory_mb - record->row.memory_mb;

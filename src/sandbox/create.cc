@@ -46,19 +46,29 @@ std::string AliasOf(const Template& from, std::string_view asked) {
   return from.aliases.empty() ? std::string() : from.aliases.front();
 }
 
+// The template of a snapshot, with the snapshot's limits.
+Template LimitedAs(Template from, const store::SnapshotRow& origin) {
+  from.cpus = origin.cpus;
+  from.memory_mb = origin.memory_mb;
+  from.disk_mb = origin.disk_mb;
+  from.pids = origin.pids;
+  from.open_files = origin.open_files;
+  return from;
+}
+
 }  // namespace
 
 Task<Result<Info>> Manager::Impl::Create(CreateOptions options) {
-  if (stopping_) co_return Fail(Code::kUnavailable, "the server is stopping");
+  CO_TRY(CheckOpen());
   co_return co_await Shield(operations_, "create", CreateOnce(std::move(options)));
 }
 
 Task<Result<Info>> Manager::Impl::CreateOnce(CreateOptions options) {
-  if (options.idempotency_key.empty()) co_return co_await CreateNow(std::move(options));
+  if (options.idempotency_key.empty()) co_return co_await CreateNow(std::move(options), {});
   std::string key_id = options.key_id, key = options.idempotency_key;
   CO_TRY_ASSIGN(auto known, idempotency_.Begin(key_id, key, options.request_hash));
   if (known) co_return std::move(*known);
-  auto made = co_await CreateNow(std::move(options));
+  auto made = co_await CreateNow(std::move(options), {});
   if (made)
     idempotency_.Finish(key_id, key, *made);
   else
@@ -66,15 +76,21 @@ Task<Result<Info>> Manager::Impl::CreateOnce(CreateOptions options) {
   co_return made;
 }
 
-Task<Result<Info>> Manager::Impl::CreateNow(CreateOptions options) {
-  CO_TRY_ASSIGN(store::SandboxRow row, Prepare(options));
+Task<Result<Info>> Manager::Impl::CreateNow(CreateOptions options,
+                                            std::optional<store::SnapshotRow> origin) {
+  if (!origin && !templates_.Find(options.template_name))
+    if (auto* found = FindSnapshot(options.key_id, options.template_name)) origin = *found;
+  CO_TRY_ASSIGN(store::SandboxRow row, Prepare(options, origin ? &*origin : nullptr));
   CO_TRY(CheckQuotas(row));
   CO_TRY(limiter_.TakeCreate(options.key_id));
-  CO_TRY_ASSIGN(auto ready, co_await CreateFromPool(options, row));
-  if (ready) co_return std::move(*ready);
+  if (!origin) {
+    CO_TRY_ASSIGN(auto ready, co_await CreateFromPool(options, row));
+    if (ready) co_return std::move(*ready);
+  }
   MakeRoom(row);
 
   CO_TRY_ASSIGN(engine::Spec spec, MakeSpec(row));
+  if (origin) spec.snapshot = origin->id;
   std::string id = row.id;
   Place place(creating_, id, {.key_id = row.key_id, .memory_mb = row.memory_mb});
   auto made = co_await engine_.Create(std::move(spec),
@@ -85,7 +101,17 @@ Task<Result<Info>> Manager::Impl::CreateNow(CreateOptions options) {
       background_.Spawn("destroy", DestroyLater(id));
     co_return tl::unexpected(StartFailure(id, made.error()));
   }
-  co_return co_await Publish(MakeRecord(std::move(row), secret_), place, "template");
+  if (origin && made->continued) {
+    // SECURITY: until it has its own token it must not be reachable.
+    Status told = co_await InitEnvd(row, origin->secure ? origin->sandbox_id : "",
+                                    /*reset_identity=*/true);
+    if (!told) {
+      co_await DestroyNow(id);
+      co_return tl::unexpected(StartFailure(id, told.error()));
+    }
+  }
+  co_return co_await Publish(MakeRecord(std::move(row), secret_), place,
+                             origin ? "snapshot " + origin->id : "template");
 }
 
 Task<Result<std::optional<Info>>> Manager::Impl::CreateFromPool(const CreateOptions& options,
@@ -127,10 +153,9 @@ Task<Result<Info>> Manager::Impl::Publish(std::shared_ptr<Record> record, Place&
     co_return Fail(Code::kUnavailable,
                    "the sandbox could not be recorded in the server's database");
   }
-  auto exited = place->exited;
   registry_.Add(record);
-  if (exited) {
-    OnExit(id, *exited);
+  if (auto exited = place->exited) {
+    operations_.Spawn("exit", FinishAlone(TakeOut(id), EndingOf(*exited)));
     co_return Fail(Code::kUnavailable, "the sandbox ended while it was starting");
   }
   expiry_.Set(id, row.end_at);
@@ -138,9 +163,11 @@ Task<Result<Info>> Manager::Impl::Publish(std::shared_ptr<Record> record, Place&
   co_return MakeInfo(*record);
 }
 
-Result<store::SandboxRow> Manager::Impl::Prepare(const CreateOptions& options) const {
-  const Template* from = templates_.Find(options.template_name);
-  if (!from) return Fail(Code::kNotFound, "template '{}' not found", options.template_name);
+Result<store::SandboxRow> Manager::Impl::Prepare(const CreateOptions& options,
+                                                 const store::SnapshotRow* origin) const {
+  const std::string& name = origin ? origin->template_id : options.template_name;
+  const Template* from = templates_.Find(name);
+  if (!from) return Fail(Code::kNotFound, "template '{}' not found", name);
   if (options.timeout.count() <= 0)
     return Fail(Code::kInvalidArgument, "Timeout must be greater than 0");
   if (options.timeout.count() > config_.max_timeout_s)
@@ -163,11 +190,27 @@ Result<store::SandboxRow> Manager::Impl::Prepare(const CreateOptions& options) c
   row.allow_public_traffic = options.network.allow_public_traffic;
   row.network_json = options.network.as_requested_json;
   row.mask_request_host = options.network.mask_request_host;
-  TRY(ChooseLimits(config_, *from, options.limits, row));
+  TRY(ChooseLimits(config_, origin ? LimitedAs(*from, *origin) : *from, options.limits, row));
+  if (origin && !options.limits.output_kbps) row.output_kbps = origin->output_kbps;
   row.timeout_s = options.timeout.count();
   row.idempotency_key = options.idempotency_key;
   row.request_hash = options.request_hash;
+  row.auto_pause = options.lifecycle.auto_pause;
+  row.auto_pause_memory = options.lifecycle.auto_pause_memory;
+  row.auto_resume = options.lifecycle.auto_resume;
+  if (origin) {
+    row.alias = origin->alias;
+    row.env.insert(origin->env.begin(), origin->env.end());
+  }
   return row;
+}
+
+Status Manager::Impl::CheckOpen() const {
+  if (stopping_) return Fail(Code::kUnavailable, "the server is stopping");
+  if (draining_)
+    return Fail(Code::kUnavailable,
+                "this server is being drained and starts no sandbox; try again later");
+  return {};
 }
 
 Manager::Impl::Load Manager::Impl::CurrentLoad() const {

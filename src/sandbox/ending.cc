@@ -10,6 +10,8 @@ namespace {
 constexpr int kDestroyAttempts = 8;  // with doubling pauses: about four minutes in all
 constexpr std::chrono::milliseconds kFirstPause{1000};
 
+}  // namespace
+
 Ending EndingOf(engine::ExitReason reason) {
   std::string name(engine::ExitReasonName(reason));
   switch (reason) {
@@ -26,25 +28,39 @@ Ending EndingOf(engine::ExitReason reason) {
   return {name, "The sandbox ended for an unknown reason", "error"};
 }
 
-}  // namespace
-
 bool Manager::Impl::Detach(Record& record) {
   if (!registry_.Remove(record)) return false;
   expiry_.Remove(record.row.id);
   return true;
 }
 
+std::shared_ptr<Record> Manager::Impl::TakeOut(const std::string& id) {
+  auto record = registry_.Find(id);
+  if (record) {
+    Detach(*record);
+  } else if (auto it = paused_.find(id); it != paused_.end()) {
+    record = it->second;
+    paused_.erase(it);
+    expiry_.Remove(id);
+  }
+  if (record) turns_.MarkKilled(id);
+  return record;
+}
+
 Task<Status> Manager::Impl::Kill(std::string key_id, std::string id) {
   CO_TRY_ASSIGN(auto record, FindOwned(key_id, id));
-  Detach(*record);
+  TakeOut(id);
   co_return co_await Shield(operations_, "kill",
                             Finish(record, {"request", "Sandbox killed on request of its owner"}));
 }
 
 Task<Status> Manager::Impl::Finish(std::shared_ptr<Record> record, Ending ending) {
-  const std::string& id = record->row.id;
+  std::string id = record->row.id;
   LogInfo("sandbox ended", {{"sandbox", id}, {"reason", ending.reason}});
-  Status destroyed = co_await engine_.Destroy(id);
+  // Whoever pauses or resumes it has heard of its end and leaves it alone afterwards.
+  bool saved = !turns_.Doing(id).empty() || record->row.state == "paused";
+  co_await turns_.AwaitFree(id);
+  Status destroyed = co_await Erase(id, saved);
   if (!destroyed) {
     LogError("a sandbox could not be destroyed; it will be tried again",
              {{"sandbox", id}, {"error", destroyed.error().message()}});
@@ -81,31 +97,52 @@ Task<void> Manager::Impl::DestroyLater(std::string id) {
   for (int attempt = 0; attempt < kDestroyAttempts; ++attempt) {
     co_await SleepFor(pause);
     pause *= 2;
-    if (co_await engine_.Destroy(id)) co_return;
+    if (co_await Erase(id, /*saved=*/true)) co_return;
   }
   LogError("a sandbox could not be destroyed; restart the server to try again", {{"sandbox", id}});
 }
 
-Task<void> Manager::Impl::DestroyNow(std::string id) {
-  if (!co_await engine_.Destroy(id)) background_.Spawn("destroy", DestroyLater(id));
+Task<void> Manager::Impl::DestroyNow(std::string id, bool saved) {
+  if (!co_await Erase(id, saved)) background_.Spawn("destroy", DestroyLater(id));
+}
+
+Task<Status> Manager::Impl::Erase(std::string id, bool saved) {
+  CO_TRY(co_await engine_.Destroy(id));
+  if (saved) CO_TRY(co_await engine_.DeleteSaved(id));
+  co_return Status();
 }
 
 void Manager::Impl::OnExpired(const std::string& id) {
-  auto record = registry_.Find(id);
-  if (!record || !Detach(*record)) return;
-  operations_.Spawn("timeout",
-                    FinishAlone(record, {"timeout", "Sandbox killed: its timeout has passed"}));
+  auto running = registry_.Find(id);
+  if (running && running->row.auto_pause && running->failed_pauses < kMaxFailedPauses)
+    return operations_.Spawn("pause at the end of its time", PauseAtEnd(id));
+  Ending ending{"timeout", "Sandbox killed: its timeout has passed"};
+  if (running && running->row.auto_pause)
+    ending = {"pause_failed", "Sandbox killed: its longest life is over and it cannot be paused",
+              "error"};
+  if (!running)
+    ending = {
+        "paused_retention",
+        fmt::format("Sandbox deleted: it was paused for {} days, as long as this server keeps "
+                    "paused sandboxes",
+                    config_.paused_retention_days)};
+  if (auto record = TakeOut(id)) operations_.Spawn("timeout", FinishAlone(record, ending));
 }
 
 void Manager::Impl::OnExit(const std::string& id, engine::ExitReason reason) {
-  if (auto record = registry_.Find(id)) {
-    if (Detach(*record)) operations_.Spawn("exit", FinishAlone(record, EndingOf(reason)));
-  } else if (auto it = creating_.find(id); it != creating_.end()) {
+  if (auto it = creating_.find(id); it != creating_.end()) {
     it->second.exited = reason;
   } else if (auto ready = pool_.Remove(id)) {
     LogWarn("a sandbox that was kept ready has ended",
             {{"sandbox", id}, {"reason", engine::ExitReasonName(reason)}});
     Discard(std::move(ready));
+  } else if (registry_.Find(id)) {
+    operations_.Spawn("exit", FinishAlone(TakeOut(id), EndingOf(reason)));
+  } else if (!turns_.MarkExited(id, reason)) {
+    // Of what is saved on disk no process is left that could end.
+    auto paused = paused_.find(id);
+    if (paused != paused_.end() && paused->second->row.saved_tier == "frozen")
+      operations_.Spawn("exit", FinishAlone(TakeOut(id), EndingOf(reason)));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <limits>
 #include <map>
 #include <set>
 
@@ -19,10 +20,17 @@ class FakeEngine : public engine::Engine {
     last_spec = spec;
     std::string id = spec.id;
     if (create_takes.count() > 0) co_await SleepFor(create_takes);
-    if (create_fails) co_return tl::unexpected(*create_fails);
+    if (create_fails || create_fails_from < creates)
+      co_return tl::unexpected(create_fails.value_or(Error(Code::kUnavailable, "no room")));
+    bool continued = false;
+    if (!spec.snapshot.empty()) {
+      auto it = saved.find(spec.snapshot);
+      if (it == saved.end()) co_return Fail(Code::kNotFound, "no such snapshot");
+      continued = it->second.tier == engine::Tier::kMemory;
+    }
     instances[id] = spec;
     if (exit_after_create) on_exit(id, *exit_after_create);
-    co_return engine::Instance{.id = id, .pid = 1, .created_at = Now()};
+    co_return engine::Instance{.id = id, .pid = 1, .created_at = Now(), .continued = continued};
   }
 
   Task<Status> Destroy(std::string id) override {
@@ -75,9 +83,11 @@ class FakeEngine : public engine::Engine {
                                     std::chrono::milliseconds) override {
     ++pauses;
     if (pause_takes.count() > 0) co_await SleepFor(pause_takes);
-    if (pause_fails) co_return tl::unexpected(*pause_fails);
+    if (pause_fails && (memory || pause_of_files_fails)) co_return tl::unexpected(*pause_fails);
     if (!instances.erase(id)) co_return Fail(Code::kNotFound, "no such sandbox");
     engine::Saved state{.id = id, .tier = memory ? memory_tier : engine::Tier::kFiles, .at = Now()};
+    state.memory_bytes = memory ? 1 << 20 : 0;
+    state.disk_bytes = 1 << 10;
     if (state.tier == engine::Tier::kFrozen) state.why_frozen = "a test wants it";
     saved[id] = state;
     co_return state;
@@ -100,9 +110,15 @@ class FakeEngine : public engine::Engine {
 
   Task<Result<engine::Saved>> Snapshot(std::string id, std::string snapshot_id,
                                        std::chrono::milliseconds) override {
+    if (snapshot_takes.count() > 0) co_await SleepFor(snapshot_takes);
     if (snapshot_fails) co_return tl::unexpected(*snapshot_fails);
     if (!instances.contains(id)) co_return Fail(Code::kNotFound, "no such sandbox");
-    saved[snapshot_id] = {.id = snapshot_id, .tier = memory_tier, .at = Now()};
+    bool memory = memory_tier == engine::Tier::kMemory;
+    saved[snapshot_id] = {.id = snapshot_id,
+                          .tier = memory ? engine::Tier::kMemory : engine::Tier::kFiles,
+                          .memory_bytes = memory ? 1 << 20 : 0,
+                          .disk_bytes = 1 << 10,
+                          .at = Now()};
     co_return saved[snapshot_id];
   }
 
@@ -134,8 +150,10 @@ class FakeEngine : public engine::Engine {
   std::optional<Error> create_fails;
   std::optional<Error> dial_fails;
   std::optional<Error> pause_fails, resume_fails, snapshot_fails;
-  std::chrono::milliseconds pause_takes{0}, resume_takes{0};
-  engine::Tier memory_tier = engine::Tier::kMemory;  // kFrozen: where memory cannot be saved
+  bool pause_of_files_fails = true;  // with pause_fails: also a pause without memory
+  std::chrono::milliseconds pause_takes{0}, resume_takes{0}, snapshot_takes{0};
+  int create_fails_from = std::numeric_limits<int>::max();  // creations after so many fail
+  engine::Tier memory_tier = engine::Tier::kMemory;         // kFrozen: where memory cannot be saved
   std::optional<engine::ExitReason> exit_after_create;
   int destroy_failures = 0;
   std::chrono::milliseconds create_takes{0};

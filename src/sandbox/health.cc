@@ -1,7 +1,6 @@
 // Is envd still there? Asked when the gateway could not reach it: code inside the sandbox can stop,
 // starve or break envd, and its owner should read so in the timeline.
 #include "base/log.h"
-#include "sandbox/envd_call.h"
 #include "sandbox/manager_impl.h"
 
 namespace caisson::sandbox {
@@ -39,12 +38,7 @@ Task<void> Manager::Impl::Probe(std::shared_ptr<Record> record, std::string reas
 
 Task<Status> Manager::Impl::CheckHealth(std::shared_ptr<Record> record) {
   CO_TRY_ASSIGN(UniqueFd raw, co_await sockets_.Take(record));
-  CO_TRY_ASSIGN(auto answer,
-                co_await CallEnvd(std::move(raw), {.method = "GET", .target = "/health"}, ""));
-  if (answer.status >= 300)
-    co_return Fail(Code::kUnavailable, "envd answered its health check with status {}",
-                   answer.status);
-  co_return Status();
+  co_return co_await envd_.CheckHealth(std::move(raw));
 }
 
 }  // namespace caisson::sandbox

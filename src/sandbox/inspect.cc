@@ -120,8 +120,7 @@ Task<Result<StorageUse>> Manager::Impl::Storage() {
 }
 
 Task<void> Manager::Impl::WriteEvent(store::SandboxEvent event) {
-  std::string id = event.sandbox_id, type = event.type;
-  LogWarn("a sandbox reached a limit", {{"sandbox", id}, {"event", type}});
+  std::string id = event.sandbox_id;
   Status stored = co_await store_.AppendEvent(std::move(event));
   if (!stored)
     LogError("an event could not be recorded",

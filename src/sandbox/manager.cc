@@ -16,7 +16,8 @@ store::SandboxEvent MakeEvent(const std::string& id, std::string type, std::stri
 }
 
 Manager::Impl::Impl(asio::any_io_executor executor, const Config& config, engine::Engine& engine,
-                    store::Store& store, const TemplateCatalog& templates, std::string secret)
+                    store::Store& store, const TemplateCatalog& templates, std::string secret,
+                    Envd& envd)
     : store_(store),
       config_(config),
       limiter_(config_),
@@ -24,12 +25,17 @@ Manager::Impl::Impl(asio::any_io_executor executor, const Config& config, engine
       engine_(engine),
       templates_(templates),
       secret_(std::move(secret)),
+      envd_(envd),
+      save_timeout_(config.save_timeout_ms),
       expiry_(executor, [this](std::string id) { OnExpired(id); }),
       sampler_(engine, registry_, std::chrono::milliseconds(config.metrics_interval_ms),
                static_cast<size_t>(config.metrics_history),
                [this](store::SandboxEvent event) {
+                 LogWarn("a sandbox reached a limit",
+                         {{"sandbox", event.sandbox_id}, {"event", event.type}});
                  background_.Spawn("alarm", WriteEvent(std::move(event)));
                }),
+      turns_(executor, save_timeout_),
       pool_changed_(executor),
       operations_(executor),
       background_(executor),
@@ -47,11 +53,14 @@ Task<Status> Manager::Impl::Start() {
   if (!pool_.empty()) background_.Spawn("pool", KeepPool());
   background_.Spawn("expiry", expiry_.Loop());
   background_.Spawn("sampler", sampler_.Loop());
+  if (config_.idle_pause_s > 0) background_.Spawn("idle", WatchIdle());
   co_return Status();
 }
 
 Task<void> Manager::Impl::Stop() {
   stopping_ = true;
+  if (config_.on_shutdown == "pause")
+    co_await PauseAll("shutdown", std::chrono::steady_clock::now() + save_timeout_);
   co_await background_.Stop();
   // They have no row: the next server would only destroy them.
   while (auto ready = pool_.TakeAny()) Discard(std::move(ready));
@@ -68,6 +77,7 @@ Result<std::shared_ptr<Record>> Manager::Impl::FindOwned(const std::string& key_
                                                          const std::string& id) const {
   // SECURITY: a sandbox of another key looks exactly like one that does not exist.
   auto record = registry_.Find(id);
+  if (auto it = paused_.find(id); !record && it != paused_.end()) record = it->second;
   if (!record || record->row.key_id != key_id)
     return Fail(Code::kNotFound, "sandbox '{}' does not exist or has ended", id);
   return record;
@@ -75,14 +85,13 @@ Result<std::shared_ptr<Record>> Manager::Impl::FindOwned(const std::string& key_
 
 std::vector<Info> Manager::Impl::List(const ListFilter& filter) const {
   std::vector<Info> found;
-  if (!filter.running) return found;
   std::string template_id;
   if (!filter.template_name.empty()) {
     const Template* wanted = templates_.Find(filter.template_name);
     if (!wanted) return found;
     template_id = wanted->id;
   }
-  registry_.ForEach([&](const Record& record) {
+  auto look = [&](const Record& record) {
     const store::SandboxRow& row = record.row;
     bool matches = row.key_id == filter.key_id &&
                    (template_id.empty() || row.template_id == template_id) &&
@@ -93,7 +102,10 @@ std::vector<Info> Manager::Impl::List(const ListFilter& filter) const {
                    });
     if (matches) found.push_back(MakeInfo(record));
     return false;
-  });
+  };
+  if (filter.running) registry_.ForEach(look);
+  if (filter.paused)
+    for (const auto& [id, record] : paused_) look(*record);
   std::sort(found.begin(), found.end(), [](const Info& a, const Info& b) {
     return a.started_at != b.started_at ? a.started_at > b.started_at : a.id < b.id;
   });
@@ -105,7 +117,7 @@ Task<Result<std::vector<Sample>>> Manager::Impl::Metrics(std::string key_id, std
                                                          std::optional<Time> start,
                                                          std::optional<Time> end) {
   CO_TRY_ASSIGN(auto record, FindOwned(key_id, id));
-  if (record->history.empty()) {
+  if (record->history.empty() && record->running) {
     if (Status measured = co_await sampler_.Measure({id}); !measured) {
       LogError("a sandbox could not be measured",
                {{"sandbox", id}, {"error", measured.error().message()}});
@@ -139,9 +151,10 @@ Task<Result<UniqueFd>> Manager::Impl::Dial(std::string id) {
 // ---- the face ----------------------------------------------------------------------------------
 
 Manager::Manager(asio::any_io_executor executor, const Config& config, engine::Engine& engine,
-                 store::Store& store, const TemplateCatalog& templates, std::string secret)
+                 store::Store& store, const TemplateCatalog& templates, std::string secret,
+                 Envd& envd)
     : impl_(std::make_unique<Impl>(std::move(executor), config, engine, store, templates,
-                                   std::move(secret))) {}
+                                   std::move(secret), envd)) {}
 Manager::~Manager() = default;
 
 Task<Status> Manager::Start() { return impl_->Start(); }
@@ -161,6 +174,32 @@ Task<Result<Info>> Manager::SetTimeout(std::string key_id, std::string id,
                                        std::chrono::seconds timeout, bool only_extend) {
   return impl_->SetTimeout(std::move(key_id), std::move(id), timeout, only_extend);
 }
+Task<Status> Manager::Pause(std::string key_id, std::string id, bool memory) {
+  return impl_->PauseOwned(std::move(key_id), std::move(id), memory);
+}
+Task<Result<Connected>> Manager::Connect(std::string key_id, std::string id,
+                                         ResumeOptions options) {
+  return impl_->Connect(std::move(key_id), std::move(id), options);
+}
+Task<Result<Info>> Manager::Resume(std::string key_id, std::string id, ResumeOptions options) {
+  return impl_->Resume(std::move(key_id), std::move(id), options);
+}
+Task<Result<store::SnapshotRow>> Manager::MakeSnapshot(std::string key_id, std::string id,
+                                                       std::string name) {
+  return impl_->MakeSnapshot(std::move(key_id), std::move(id), std::move(name));
+}
+std::vector<store::SnapshotRow> Manager::ListSnapshots(const SnapshotFilter& filter) const {
+  return impl_->ListSnapshots(filter);
+}
+Task<Status> Manager::DeleteSnapshot(std::string key_id, std::string name) {
+  return impl_->DeleteSnapshot(std::move(key_id), std::move(name));
+}
+Task<Result<std::vector<Result<Info>>>> Manager::Fork(std::string key_id, std::string id,
+                                                      std::chrono::seconds timeout, int64_t count) {
+  return impl_->Fork(std::move(key_id), std::move(id), timeout, count);
+}
+Task<Drained> Manager::Drain() { return impl_->Drain(); }
+void Manager::EndDrain() { impl_->EndDrain(); }
 Task<Status> Manager::SetNetwork(std::string key_id, std::string id, bool allow_internet,
                                  std::string as_requested_json) {
   return impl_->SetNetwork(std::move(key_id), std::move(id), allow_internet,
@@ -181,12 +220,24 @@ Task<Result<std::vector<store::TemplateUse>>> Manager::TemplateUse() {
 
 const Route* Manager::FindRoute(std::string_view id) const {
   auto record = impl_->registry_.Find(id);
-  return record ? &record->route : nullptr;  // the registry still holds it until the next await
+  if (!record) return nullptr;
+  record->active_at = std::chrono::steady_clock::now();
+  return &record->route;  // the registry still holds it until the next await
 }
+const Route* Manager::FindSleeper(std::string_view id) const {
+  auto record = impl_->FindSleeper(id);
+  return record ? &record->route : nullptr;
+}
+Task<Status> Manager::Wake(std::string id) { return impl_->Wake(std::move(id)); }
 void Manager::ForEachRoute(const std::function<bool(const Route&)>& until_true) const {
+  bool done = false;
   impl_->registry_.ForEach([&](const Record& record) {
-    return !record.route.access_token.empty() && until_true(record.route);
+    return done = !record.route.access_token.empty() && until_true(record.route);
   });
+  for (auto it = impl_->paused_.begin(); !done && it != impl_->paused_.end(); ++it) {
+    const Route& route = it->second->route;
+    done = !route.access_token.empty() && FindSleeper(it->first) && until_true(route);
+  }
 }
 Task<Result<UniqueFd>> Manager::Dial(std::string id) { return impl_->Dial(std::move(id)); }
 Manager::GoneId Manager::SubscribeGone(const std::string& id, std::function<void()> gone) {
@@ -217,5 +268,6 @@ PoolNumbers Manager::pool() const {
   return {pool.ready(), pool.hits(), pool.misses()};
 }
 size_t Manager::running() const { return impl_->registry_.size(); }
+size_t Manager::paused() const { return impl_->paused_.size(); }
 
 }  // namespace caisson::sandbox

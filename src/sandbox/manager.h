@@ -14,6 +14,7 @@
 #include "base/config.h"
 #include "base/time.h"
 #include "engine/client.h"
+#include "sandbox/envd.h"
 #include "sandbox/limits.h"
 #include "sandbox/template.h"
 #include "store/store.h"
@@ -30,9 +31,16 @@ struct NetworkOptions {
   std::string as_requested_json;  // given back by Get, "" if none
 };
 
+// What happens at the end of its time, and on traffic after that.
+struct Lifecycle {
+  bool auto_pause = false;        // paused instead of killed
+  bool auto_pause_memory = true;  // false: only its files are kept then
+  bool auto_resume = false;       // traffic wakes it
+};
+
 struct CreateOptions {
-  std::string key_id;  // who asks
-  std::string template_name = "base";
+  std::string key_id;                  // who asks
+  std::string template_name = "base";  // or a snapshot's id or name
   std::chrono::seconds timeout{300};
   StringMap metadata;
   StringMap env;
@@ -40,9 +48,18 @@ struct CreateOptions {
   bool allow_internet = true;
   NetworkOptions network;
   LimitOptions limits;
+  Lifecycle lifecycle;
   // A repeated request with the same key and hash gets the same sandbox; "" = no such promise.
   std::string idempotency_key;
   std::string request_hash;
+};
+
+// How a paused sandbox lies on disk.
+struct SavedState {
+  std::string tier;        // "memory", "files", "frozen"; "" when it runs
+  std::string why_frozen;  // a sentence
+  int64_t memory_bytes = 0;
+  int64_t disk_bytes = 0;
 };
 
 // A copy of what is known of one sandbox.
@@ -66,6 +83,32 @@ struct Info {
   Time end_at;
   std::string access_token;   // envd's; "" when not secure
   std::string traffic_token;  // "" when traffic is public
+  Lifecycle lifecycle;
+  SavedState saved;
+};
+
+struct ResumeOptions {
+  std::chrono::seconds timeout{300};
+  bool memory = true;              // false: a cold boot from its files
+  std::optional<bool> auto_pause;  // replaces what was asked for at creation
+};
+struct Connected {
+  Info info;
+  bool resumed = false;  // false: it was running
+};
+
+struct SnapshotFilter {
+  std::string key_id;
+  std::string sandbox_id;  // "" = any
+  std::string name;        // with or without a tag; "" = any
+};
+// What clients call a snapshot: "name:tag", or "id:default" if it has no name.
+std::string SnapshotName(const store::SnapshotRow& row);
+
+// What came of pausing everything.
+struct Drained {
+  size_t paused = 0;
+  std::vector<std::pair<std::string, std::string>> failed;  // id, why
 };
 
 struct ListFilter {
@@ -133,12 +176,13 @@ struct Route {
 class Manager {
  public:
   Manager(asio::any_io_executor executor, const Config& config, engine::Engine& engine,
-          store::Store& store, const TemplateCatalog& templates, std::string secret);
+          store::Store& store, const TemplateCatalog& templates, std::string secret,
+          Envd& envd = RealEnvd());
   ~Manager();
 
   // Adopts what lives, ends what does not (with its reason), then starts timers and sampling.
   Task<Status> Start();
-  // Stops timers and sampling. Sandboxes live on.
+  // Stops timers and sampling. Sandboxes live on, or are paused if `on_shutdown` says so.
   Task<void> Stop();
 
   // The work goes on when the caller is canceled, so nothing is left half made. Fails with:
@@ -151,11 +195,36 @@ class Manager {
   // Sorted by start time (then id), filtered; the caller pages.
   std::vector<Info> List(const ListFilter& filter) const;
   // Traffic ends at once; returns when every trace is gone. The second of two kills is kNotFound.
+  // Also for paused ones; wins over a pause or a resume that is under way.
   Task<Status> Kill(std::string key_id, std::string id);
   // Sets the end to now + timeout (0: ends now), at most max_timeout_s after the start. With
   // `only_extend` it never gets shorter, and a timeout above max_timeout_s is kInvalidArgument.
   Task<Result<Info>> SetTimeout(std::string key_id, std::string id, std::chrono::seconds timeout,
                                 bool only_extend);
+
+  // ---- pause, snapshots, forks: one at a time per sandbox, others wait for their turn ----------
+  // Traffic ends, then it is saved; on failure it runs on. kFailedPrecondition: it is paused.
+  // `memory` false: only its files are kept.
+  Task<Status> Pause(std::string key_id, std::string id, bool memory);
+  // Resumes a paused one; of a running one the end is moved as SetTimeout with `only_extend` does.
+  // Fails as Create() does when there is no room.
+  Task<Result<Connected>> Connect(std::string key_id, std::string id, ResumeOptions options);
+  // The same, but one that runs is kFailedPrecondition.
+  Task<Result<Info>> Resume(std::string key_id, std::string id, ResumeOptions options);
+  // An immutable copy of a running sandbox, usable as a template by the same key.
+  Task<Result<store::SnapshotRow>> MakeSnapshot(std::string key_id, std::string id,
+                                                std::string name);
+  // Newest first.
+  std::vector<store::SnapshotRow> ListSnapshots(const SnapshotFilter& filter) const;
+  // `name` as SnapshotName() has it, or the bare id. Sandboxes made from it live on.
+  Task<Status> DeleteSnapshot(std::string key_id, std::string name);
+  // Copies of a running sandbox under new ids; each comes up or fails on its own.
+  Task<Result<std::vector<Result<Info>>>> Fork(std::string key_id, std::string id,
+                                               std::chrono::seconds timeout, int64_t count);
+  // From now on nothing starts (kUnavailable), and what runs is paused.
+  Task<Drained> Drain();
+  void EndDrain();
+
   // Replaces the network settings that Get gives back. What the sandbox may reach cannot change
   // while it runs: another `allow_internet` than now is kUnimplemented.
   Task<Status> SetNetwork(std::string key_id, std::string id, bool allow_internet,
@@ -185,7 +254,13 @@ class Manager {
   // ---- traffic ---------------------------------------------------------------
   // Null when the sandbox does not exist or is not running. Valid until the next co_await.
   const Route* FindRoute(std::string_view id) const;
-  // The routes of all running secure sandboxes, for matching a signed URL without a header.
+  // The same of a paused sandbox that traffic may wake.
+  const Route* FindSleeper(std::string_view id) const;
+  // Resumes such a sandbox; many may ask at once. SECURITY: the caller has checked the tokens.
+  // kResourceExhausted: too many wait or run; kAborted: it is changing state for too long.
+  Task<Status> Wake(std::string id);
+  // The routes of all secure sandboxes that run or that traffic may wake, for matching a signed URL
+  // without a header.
   void ForEachRoute(const std::function<bool(const Route&)>& until_true) const;
   // A socket that connect()s to the sandbox's own loopback; see engine::Driver::Dial.
   Task<Result<UniqueFd>> Dial(std::string id);
@@ -199,6 +274,7 @@ class Manager {
   void ReportUnresponsive(const std::string& id, std::string reason);
 
   size_t running() const;
+  size_t paused() const;
   PoolNumbers pool() const;
 
  private:

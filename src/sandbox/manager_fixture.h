@@ -7,6 +7,7 @@
 
 #include "base/testing.h"
 #include "sandbox/fake_engine.h"
+#include "sandbox/fake_envd.h"
 #include "sandbox/manager.h"
 
 namespace caisson::sandbox {
@@ -38,7 +39,7 @@ class ManagerFixture : public ::testing::Test {
   // A server process begins (again): what the engine and the store hold stays.
   void StartServer() {
     manager_ = std::make_unique<Manager>(io_.get_executor(), config_, engine_, *store_, templates_,
-                                         "secret");
+                                         "secret", envd_);
     auto started = Wait(manager_->Start());
     ASSERT_TRUE(started) << started.error().message();
   }
@@ -48,6 +49,15 @@ class ManagerFixture : public ::testing::Test {
     manager_.reset();
   }
 
+  // Begins something; its result is there when the loop has run for long enough.
+  template <class T>
+  std::shared_ptr<std::optional<T>> Begin(Task<T> task) {
+    auto result = std::make_shared<std::optional<T>>();
+    asio::co_spawn(io_, std::move(task),
+                   [result](std::exception_ptr, T value) { result->emplace(std::move(value)); });
+    Sleep(std::chrono::milliseconds(2));
+    return result;
+  }
   template <class T>
   T Wait(Task<T> task) {
     return testing::Await(io_, std::move(task));
@@ -76,6 +86,15 @@ class ManagerFixture : public ::testing::Test {
   store::SandboxRow RowOf(const std::string& id) {
     return Wait(store_->GetSandbox(id)).value().value_or(store::SandboxRow{});
   }
+  // The last event of this type.
+  store::SandboxEvent EventOf(const std::string& id, std::string_view type) {
+    store::SandboxEvent found;
+    auto events = Wait(store_->ListEvents(id, {}));
+    for (auto& event : events.value())
+      if (event.type == type) found = std::move(event);
+    EXPECT_EQ(found.type, type);
+    return found;
+  }
   std::vector<std::string> EventTypes(const std::string& id) {
     std::vector<std::string> types;
     auto events = Wait(store_->ListEvents(id, {}));
@@ -87,6 +106,7 @@ class ManagerFixture : public ::testing::Test {
   testing::TempDir dir_;
   Config config_;
   FakeEngine engine_;
+  FakeEnvd envd_;
   TemplateCatalog templates_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<Manager> manager_;

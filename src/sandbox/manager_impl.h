@@ -3,6 +3,9 @@
 //   change.cc    timeout and network of a living one   ending.cc    kill, end of time, exit
 //   adoption.cc  finding the living at start           health.cc    is envd still there?
 //   inspect.cc   all that is known of one              pool.cc      made before anybody asks
+//   pause.cc     putting one away                      resume.cc    bringing it back
+//   wake.cc      being brought back by traffic         drain.cc     pausing many, and the idle
+//   snapshot.cc  copies to make others from            fork.cc      copies that run at once
 // Everything runs on the loop; whoever awaits looks at `Record::running` again afterwards.
 #pragma once
 
@@ -18,6 +21,7 @@
 #include "sandbox/registry.h"
 #include "sandbox/sampler.h"
 #include "sandbox/socket_cache.h"
+#include "sandbox/turns.h"
 
 namespace caisson::sandbox {
 
@@ -31,10 +35,18 @@ struct Ending {
 store::SandboxEvent MakeEvent(const std::string& id, std::string type, std::string message,
                               StringMap fields = {}, std::string level = "info");
 
+Ending EndingOf(engine::ExitReason reason);
+inline const Ending kSavedStateLost{"saved_state_lost",
+                                    "The sandbox ended: what was saved of it is gone", "error"};
+
+// A pause at the end of its time that fails is tried again, with more and more time in between; the
+// last attempt gives the memory up to save the files.
+inline constexpr int kMaxFailedPauses = 6;
+
 class Manager::Impl {
  public:
   Impl(asio::any_io_executor executor, const Config& config, engine::Engine& engine,
-       store::Store& store, const TemplateCatalog& templates, std::string secret);
+       store::Store& store, const TemplateCatalog& templates, std::string secret, Envd& envd);
   ~Impl();
 
   Task<Status> Start();
@@ -56,10 +68,24 @@ class Manager::Impl {
   Task<Result<Detail>> Inspect(std::string key_id, std::string id);
   Task<Result<Diagnosis>> Diagnose(std::string key_id, std::string id);
   Task<Result<StorageUse>> Storage();
+  Task<Status> PauseOwned(std::string key_id, std::string id, bool memory);
+  Task<Result<Connected>> Connect(std::string key_id, std::string id, ResumeOptions options);
+  Task<Result<Info>> Resume(std::string key_id, std::string id, ResumeOptions options);
+  Task<Result<store::SnapshotRow>> MakeSnapshot(std::string key_id, std::string id,
+                                                std::string name);
+  std::vector<store::SnapshotRow> ListSnapshots(const SnapshotFilter& filter) const;
+  Task<Status> DeleteSnapshot(std::string key_id, std::string name);
+  Task<Result<std::vector<Result<Info>>>> Fork(std::string key_id, std::string id,
+                                               std::chrono::seconds timeout, int64_t count);
+  Task<Drained> Drain();
+  void EndDrain() { draining_ = false; }
+  std::shared_ptr<Record> FindSleeper(std::string_view id) const;
+  Task<Status> Wake(std::string id);
   Task<Result<UniqueFd>> Dial(std::string id);
   void ReportUnresponsive(const std::string& id, std::string reason);
 
   Registry registry_;
+  std::map<std::string, std::shared_ptr<Record>, std::less<>> paused_;  // or about to be
   store::Store& store_;
   const Config config_;
   KeyLimiter limiter_;
@@ -92,14 +118,18 @@ class Manager::Impl {
 
   // ---- create.cc
   Task<Result<Info>> CreateOnce(CreateOptions options);
-  Task<Result<Info>> CreateNow(CreateOptions options);
+  // `origin`: what it is a copy of; nothing = what options.template_name says.
+  Task<Result<Info>> CreateNow(CreateOptions options, std::optional<store::SnapshotRow> origin);
   // From the pool; nothing if there is none that fits or is well.
   Task<Result<std::optional<Info>>> CreateFromPool(const CreateOptions& options,
                                                    store::SandboxRow row);
   // What is left when the sandbox runs: its row, its place in traffic, its end.
   Task<Result<Info>> Publish(std::shared_ptr<Record> record, Place& place, std::string from);
   // Checks everything that can be checked before the engine is asked.
-  Result<store::SandboxRow> Prepare(const CreateOptions& options) const;
+  Result<store::SandboxRow> Prepare(const CreateOptions& options,
+                                    const store::SnapshotRow* origin) const;
+  // Nothing may start while the server stops or is drained.
+  Status CheckOpen() const;
   Status CheckQuotas(const store::SandboxRow& row) const;
   // Of users' sandboxes, those that are being made included.
   struct Load {
@@ -118,15 +148,19 @@ class Manager::Impl {
   // ---- ending.cc
   // Takes the sandbox out of traffic at once; false if that has happened before.
   bool Detach(Record& record);
-  // Destroys a detached sandbox and writes down why.
+  // Takes it, running or paused, out of everybody's sight; null if there is none.
+  std::shared_ptr<Record> TakeOut(const std::string& id);
+  // Destroys a sandbox that was taken out and writes down why.
   Task<Status> Finish(std::shared_ptr<Record> record, Ending ending);
   Task<void> FinishAlone(std::shared_ptr<Record> record, Ending ending);
   // A failure is logged; the next Start() sets the row right.
   Task<void> WriteEnd(store::SandboxRow row, Ending ending);
   // Tries again and again, a bounded number of times.
   Task<void> DestroyLater(std::string id);
-  // At once, and later again if that fails.
-  Task<void> DestroyNow(std::string id);
+  // At once, and later again if that fails. `saved`: also what is saved of it.
+  Task<void> DestroyNow(std::string id, bool saved = false);
+  // Destroys it, and removes what is saved of it.
+  Task<Status> Erase(std::string id, bool saved);
   void OnExpired(const std::string& id);
   void OnExit(const std::string& id, engine::ExitReason reason);
 
@@ -147,9 +181,69 @@ class Manager::Impl {
   // Writes a changed row of a living sandbox, and the event that tells of it.
   Task<Status> WriteChange(store::SandboxRow row, store::SandboxEvent event);
 
+  // ---- pause.cc
+  // The one way to pause, whoever wants it. `reason`: "request", "timeout", "idle", "shutdown",
+  // "drain".
+  Task<Status> Pause(std::string id, bool memory, std::string reason);
+  Task<void> PauseAtEnd(std::string id);
+  Status CheckPausedQuota(const std::string& key_id) const;
+  // Where the engine has it, after a call that failed.
+  struct Whereabouts {
+    bool running = false;
+    std::optional<engine::Saved> saved;
+  };
+  Task<Whereabouts> Locate(std::string id);
+  // Notes in the row that it is paused, and how.
+  static void MarkPaused(store::SandboxRow& row, const engine::Saved& saved);
+  static StringMap SavedFields(const store::SandboxRow& row, std::string reason);
+  void ShowPaused(std::shared_ptr<Record> record);
+  // A pause failed: the sandbox goes on as `row`, or has ended.
+  Task<void> RunOn(std::shared_ptr<Record> record, store::SandboxRow row, std::string reason,
+                   Error error, bool running, std::optional<engine::ExitReason> exited);
+  // What a client is told when saving or continuing failed; the details go to the log.
+  Error SaveFailure(const std::string& id, std::string_view doing, const Error& error) const;
+  Status NotRunning(const std::string& id) const;
+
+  // ---- resume.cc
+  Task<Result<Connected>> ResumeNow(std::string id, ResumeOptions options, std::string reason);
+  Task<Result<engine::Instance>> Continue(store::SandboxRow row, bool memory);
+  // Tells an envd that was continued whose it is now. `owner`: whose token it has, "" if none.
+  Task<Status> InitEnvd(store::SandboxRow row, std::string owner, bool reset_identity);
+  // A resumed sandbox whose envd does not answer is put away again.
+  Task<void> PutBack(std::shared_ptr<Record> record, Error error);
+  // Lets traffic into a sandbox that was paused.
+  Task<Info> Reopen(std::shared_ptr<Record> record, store::SandboxRow row,
+                    std::chrono::seconds timeout, std::string reason, bool continued);
+  // The engine could not continue it. Returns what the client is told.
+  Task<Error> StayPaused(std::string id, std::string reason, Error error);
+
+  // ---- snapshot.cc
+  Task<Result<store::SnapshotRow>> SnapshotNow(std::string id, std::string name, std::string tag);
+  const store::SnapshotRow* FindSnapshot(const std::string& key_id, std::string_view name) const;
+  Task<Status> DeleteSnapshotNow(std::string id);
+  // The engine's copy of a running sandbox, and what it is a copy of; nothing of it is stored.
+  Task<Result<store::SnapshotRow>> CopyRunning(std::string id, std::string doing);
+
+  // ---- fork.cc
+  Task<Result<std::vector<Result<Info>>>> ForkNow(std::string id, std::chrono::seconds timeout,
+                                                  int64_t count);
+
+  // ---- drain.cc
+  Task<Drained> PauseAll(std::string reason, std::chrono::steady_clock::time_point deadline);
+  Task<void> WatchIdle();
+  Task<void> PauseIdle(std::string id, bool memory);
+
   // ---- adoption.cc
   Task<Status> Adopt();
+  void AdoptSnapshots(std::vector<store::SnapshotRow> rows,
+                      std::map<std::string, engine::Saved>& saved);
+  void AdoptRow(store::SandboxRow row, bool running, const engine::Saved* saved, Time booted);
+  void AdoptRunning(store::SandboxRow row);
+  Task<void> AdoptPaused(store::SandboxRow row, engine::Saved saved);
+  Task<void> AdoptResumed(store::SandboxRow row);
+  void DestroyOrphan(const std::string& id, bool saved);
   Task<void> EndLost(store::SandboxRow row, Ending ending);
+  Task<void> ForgetSnapshot(std::string id);
 
   // ---- health.cc
   Task<void> Probe(std::shared_ptr<Record> record, std::string reason);
@@ -164,13 +258,18 @@ class Manager::Impl {
   engine::Engine& engine_;
   const TemplateCatalog& templates_;
   const std::string secret_;
+  Envd& envd_;
+  const std::chrono::milliseconds save_timeout_;
 
   std::map<std::string, Creation> creating_;
   Idempotency idempotency_;
   Expiry expiry_;
   Sampler sampler_;
+  std::map<std::string, store::SnapshotRow> snapshots_;
+  Turns turns_;
   Time last_start_{};
   bool stopping_ = false;
+  bool draining_ = false;
   Condition pool_changed_;
 
   TaskGroup operations_;  // what must come to its end: creations, endings

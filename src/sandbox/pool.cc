@@ -151,7 +151,7 @@ Task<Status> Manager::Impl::FillPool(std::string template_id) {
     co_await SleepFor(kYield);
   CreateOptions options;
   options.template_name = template_id;
-  CO_TRY_ASSIGN(store::SandboxRow row, Prepare(options));
+  CO_TRY_ASSIGN(store::SandboxRow row, Prepare(options, nullptr));
   CO_TRY_ASSIGN(engine::Spec spec, MakeSpec(row));
   Place place(creating_, row.id, {.memory_mb = row.memory_mb});
   std::string id = row.id;

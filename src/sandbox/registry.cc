@@ -24,7 +24,7 @@ Info MakeInfo(const Record& record) {
       .key_id = row.key_id,
       .template_id = row.template_id,
       .alias = row.alias,
-      .state = State::kRunning,
+      .state = row.state == "paused" ? State::kPaused : State::kRunning,
       .metadata = row.metadata,
       .allow_internet = row.allow_internet,
       .secure = row.secure,
@@ -41,6 +41,13 @@ Info MakeInfo(const Record& record) {
       .end_at = row.end_at,
       .access_token = record.route.access_token,
       .traffic_token = record.route.traffic_token,
+      .lifecycle = {.auto_pause = row.auto_pause,
+                    .auto_pause_memory = row.auto_pause_memory,
+                    .auto_resume = row.auto_resume},
+      .saved = {.tier = row.saved_tier,
+                .why_frozen = row.saved_why,
+                .memory_bytes = row.saved_memory_bytes,
+                .disk_bytes = row.saved_disk_bytes},
   };
 }
 

@@ -16,8 +16,8 @@
 
 namespace caisson::sandbox {
 
-// One running sandbox and what belongs to it. Shared, because coroutines hold it across awaits;
-// `running` tells them whether it still is.
+// One run of a sandbox and what belongs to it. Shared, because coroutines hold it across awaits;
+// `running` tells them whether it still is. A resumed sandbox gets a new one.
 struct Record {
   store::SandboxRow row;
   Route route;
@@ -30,6 +30,9 @@ struct Record {
   bool fetching_sockets = false;
   bool probing = false;                                                  // health.cc
   std::optional<std::chrono::steady_clock::time_point> unresponsive_at;  // of the last event
+  // The last sign that somebody uses it (drain.cc).
+  std::chrono::steady_clock::time_point active_at = std::chrono::steady_clock::now();
+  int failed_pauses = 0;  // at the end of its time (pause.cc)
 };
 
 // A new record with its tokens; the row names the rest.

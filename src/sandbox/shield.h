@@ -44,15 +44,30 @@ Task<void> RunShielded(ShieldPromise<T> promise, Task<Result<T>> op) {
 
 }  // namespace internal
 
-// Runs `op` as a child of `group` and waits for its result. A canceled caller stops waiting; `op`
-// goes on. If the group is stopped, the answer is kUnavailable.
+// Work under way whose result somebody will want.
 template <class T>
-Task<Result<T>> Shield(TaskGroup& group, std::string name, Task<Result<T>> op) {
+using Shielded = std::shared_ptr<internal::ShieldState<T>>;
+
+// Runs `op` as a child of `group`.
+template <class T>
+Shielded<T> StartShielded(TaskGroup& group, std::string name, Task<Result<T>> op) {
   auto state = std::make_shared<internal::ShieldState<T>>(group.executor());
   group.Spawn(name, internal::RunShielded<T>(internal::ShieldPromise<T>(state), std::move(op)));
-  // `op` has its own deadlines; this bound only makes the wait a finite one.
+  return state;
+}
+
+// Waits for its result. A canceled caller stops waiting; the work goes on. If the group is stopped,
+// the answer is kUnavailable.
+template <class T>
+Task<Result<T>> AwaitShielded(Shielded<T> state) {
+  // The work has its own deadlines; this bound only makes the wait a finite one.
   while (!state->result) co_await state->done.Wait(std::chrono::hours(1));
   co_return std::move(*state->result);
+}
+
+template <class T>
+Task<Result<T>> Shield(TaskGroup& group, std::string name, Task<Result<T>> op) {
+  co_return co_await AwaitShielded<T>(StartShielded<T>(group, std::move(name), std::move(op)));
 }
 
 }  // namespace caisson::sandbox

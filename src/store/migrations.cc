@@ -78,6 +78,49 @@ ALTER TABLE sandboxes DROP COLUMN open_files;
 ALTER TABLE sandboxes DROP COLUMN pids;
 ALTER TABLE api_keys DROP COLUMN limits;
 )sql"},
+    Migration{3, "paused sandboxes and snapshots",
+              R"sql(
+ALTER TABLE sandboxes ADD COLUMN auto_pause INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sandboxes ADD COLUMN auto_pause_memory INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE sandboxes ADD COLUMN auto_resume INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sandboxes ADD COLUMN saved_tier TEXT NOT NULL DEFAULT '';
+ALTER TABLE sandboxes ADD COLUMN saved_why TEXT NOT NULL DEFAULT '';
+ALTER TABLE sandboxes ADD COLUMN saved_memory_bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sandboxes ADD COLUMN saved_disk_bytes INTEGER NOT NULL DEFAULT 0;
+
+CREATE TABLE snapshots (
+  id            TEXT PRIMARY KEY,
+  key_id        TEXT NOT NULL,
+  sandbox_id    TEXT NOT NULL,
+  name          TEXT NOT NULL,
+  tag           TEXT NOT NULL,
+  template_id   TEXT NOT NULL,
+  alias         TEXT NOT NULL,
+  env           TEXT NOT NULL,
+  secure        INTEGER NOT NULL CHECK (secure IN (0, 1)),
+  cpus          INTEGER NOT NULL,
+  memory_mb     INTEGER NOT NULL,
+  disk_mb       INTEGER NOT NULL,
+  pids          INTEGER NOT NULL,
+  open_files    INTEGER NOT NULL,
+  output_kbps   INTEGER NOT NULL,
+  tier          TEXT NOT NULL,
+  memory_bytes  INTEGER NOT NULL,
+  disk_bytes    INTEGER NOT NULL,
+  created_at    INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX snapshots_name ON snapshots (key_id, name, tag) WHERE name <> '';
+)sql",
+              R"sql(
+DROP TABLE snapshots;
+ALTER TABLE sandboxes DROP COLUMN saved_disk_bytes;
+ALTER TABLE sandboxes DROP COLUMN saved_memory_bytes;
+ALTER TABLE sandboxes DROP COLUMN saved_why;
+ALTER TABLE sandboxes DROP COLUMN saved_tier;
+ALTER TABLE sandboxes DROP COLUMN auto_resume;
+ALTER TABLE sandboxes DROP COLUMN auto_pause_memory;
+ALTER TABLE sandboxes DROP COLUMN auto_pause;
+)sql"},
 };
 
 Status Apply(Database& database, const Migration& step, bool up) {

@@ -42,23 +42,27 @@ KeyLimits KeyLimitsFromJson(const std::string& text) {
 
 Status InsertSandboxRow(Database& database, const SandboxRow& row) {
   return database.Run("INSERT INTO sandboxes (" CAISSON_SANDBOX_COLUMNS
-                      ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                      ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                       row.id, row.key_id, row.template_id, row.alias, row.state, row.reason,
                       MapToJson(row.metadata), MapToJson(row.env), row.secure, row.allow_internet,
                       row.allow_public_traffic, row.network_json, row.mask_request_host, row.cpus,
                       row.memory_mb, row.disk_mb, row.timeout_s, row.idempotency_key,
                       row.request_hash, row.started_at, row.end_at, row.ended_at, row.pids,
-                      row.open_files, row.output_kbps);
+                      row.open_files, row.output_kbps, row.auto_pause, row.auto_pause_memory,
+                      row.auto_resume, row.saved_tier, row.saved_why, row.saved_memory_bytes,
+                      row.saved_disk_bytes);
 }
 
 Status UpdateSandboxRow(Database& database, const SandboxRow& row) {
   // What a sandbox was made from does not change, and one that has ended does not come back.
   TRY(database.Run(
       "UPDATE sandboxes SET state = ?, reason = ?, metadata = ?, allow_internet = ?, "
-      "network_json = ?, started_at = ?, end_at = ?, ended_at = ?, cpus = ?, "
-      "memory_mb = ?, pids = ? WHERE id = ? AND state <> 'killed'",
+      "network_json = ?, started_at = ?, end_at = ?, ended_at = ?, cpus = ?, memory_mb = ?, "
+      "pids = ?, auto_pause = ?, saved_tier = ?, saved_why = ?, "
+      "saved_memory_bytes = ?, saved_disk_bytes = ? WHERE id = ? AND state <> 'killed'",
       row.state, row.reason, MapToJson(row.metadata), row.allow_internet, row.network_json,
-      row.started_at, row.end_at, row.ended_at, row.cpus, row.memory_mb, row.pids, row.id));
+      row.started_at, row.end_at, row.ended_at, row.cpus, row.memory_mb, row.pids, row.auto_pause,
+      row.saved_tier, row.saved_why, row.saved_memory_bytes, row.saved_disk_bytes, row.id));
   if (database.changes() == 0)
     return Fail(Code::kNotFound, "there is no living sandbox {} in the database", row.id);
   return {};
@@ -92,7 +96,61 @@ SandboxRow ReadSandboxRow(const Statement& statement) {
   row.pids = statement.Int(at++);
   row.open_files = statement.Int(at++);
   row.output_kbps = statement.Int(at++);
+  row.auto_pause = statement.Bool(at++);
+  row.auto_pause_memory = statement.Bool(at++);
+  row.auto_resume = statement.Bool(at++);
+  row.saved_tier = statement.Text(at++);
+  row.saved_why = statement.Text(at++);
+  row.saved_memory_bytes = statement.Int(at++);
+  row.saved_disk_bytes = statement.Int(at++);
   return row;
+}
+
+#define CAISSON_SNAPSHOT_COLUMNS                                                          \
+  "id, key_id, sandbox_id, name, tag, template_id, alias, env, secure, cpus, memory_mb, " \
+  "disk_mb, pids, open_files, output_kbps, tier, memory_bytes, disk_bytes, created_at"
+
+Status InsertSnapshotRow(Database& database, const SnapshotRow& row) {
+  if (!row.name.empty())
+    TRY(
+        database.Run("UPDATE snapshots SET name = '', tag = 'default' "
+                     "WHERE key_id = ? AND name = ? AND tag = ?",
+                     row.key_id, row.name, row.tag));
+  return database.Run("INSERT INTO snapshots (" CAISSON_SNAPSHOT_COLUMNS
+                      ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                      row.id, row.key_id, row.sandbox_id, row.name, row.tag, row.template_id,
+                      row.alias, MapToJson(row.env), row.secure, row.cpus, row.memory_mb,
+                      row.disk_mb, row.pids, row.open_files, row.output_kbps, row.tier,
+                      row.memory_bytes, row.disk_bytes, row.created_at);
+}
+
+Result<std::vector<SnapshotRow>> SelectSnapshots(Database& database) {
+  TRY_ASSIGN(Statement rows, database.Query("SELECT " CAISSON_SNAPSHOT_COLUMNS
+                                            " FROM snapshots ORDER BY created_at, id"));
+  std::vector<SnapshotRow> snapshots;
+  for (;;) {
+    TRY_ASSIGN(bool more, rows.Step());
+    if (!more) return snapshots;
+    snapshots.push_back({.id = rows.Text(0),
+                         .key_id = rows.Text(1),
+                         .sandbox_id = rows.Text(2),
+                         .name = rows.Text(3),
+                         .tag = rows.Text(4),
+                         .template_id = rows.Text(5),
+                         .alias = rows.Text(6),
+                         .env = MapFromJson(rows.Text(7)),
+                         .secure = rows.Bool(8),
+                         .cpus = rows.Int(9),
+                         .memory_mb = rows.Int(10),
+                         .disk_mb = rows.Int(11),
+                         .pids = rows.Int(12),
+                         .open_files = rows.Int(13),
+                         .output_kbps = rows.Int(14),
+                         .tier = rows.Text(15),
+                         .memory_bytes = rows.Int(16),
+                         .disk_bytes = rows.Int(17),
+                         .created_at = rows.TimeAt(18)});
+  }
 }
 
 Status InsertEventRow(Database& database, const SandboxEvent& event) {

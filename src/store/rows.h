@@ -21,6 +21,9 @@ Status UpdateSandboxRow(Database& database, const SandboxRow& row);
 // Reads the current row of a statement that selects CAISSON_SANDBOX_COLUMNS.
 SandboxRow ReadSandboxRow(const Statement& statement);
 
+Status InsertSnapshotRow(Database& database, const SnapshotRow& row);
+Result<std::vector<SnapshotRow>> SelectSnapshots(Database& database);
+
 Status InsertEventRow(Database& database, const SandboxEvent& event);
 Result<std::vector<SandboxEvent>> SelectEvents(Database& database, const std::string& sandbox_id,
                                                const EventQuery& query);
@@ -28,6 +31,8 @@ Result<std::vector<SandboxEvent>> SelectEvents(Database& database, const std::st
 #define CAISSON_SANDBOX_COLUMNS                                                                  \
   "id, key_id, template_id, alias, state, reason, metadata, env, secure, allow_internet, "       \
   "allow_public_traffic, network_json, mask_request_host, cpus, memory_mb, disk_mb, timeout_s, " \
-  "idempotency_key, request_hash, started_at, end_at, ended_at, pids, open_files, output_kbps"
+  "idempotency_key, request_hash, started_at, end_at, ended_at, pids, open_files, output_kbps, " \
+  "auto_pause, auto_pause_memory, auto_resume, saved_tier, saved_why, saved_memory_bytes, "      \
+  "saved_disk_bytes"
 
 }  // namespace caisson::store

@@ -151,6 +151,28 @@ Task<Result<std::vector<TemplateUse>>> SqliteStore::ListTemplateUse() {
   return worker_.Call<std::vector<TemplateUse>>(Kind::kRead, SelectTemplateUse);
 }
 
+Task<Status> SqliteStore::InsertSnapshot(SnapshotRow row, SandboxEvent event) {
+  return worker_.Submit(
+      Kind::kWrite,
+      [this, row = std::move(row), event = std::move(event)](Database& database) -> Status {
+        TRY(InsertSnapshotRow(database, row));
+        return WriteEvent(database, event);
+      });
+}
+
+Task<Status> SqliteStore::DeleteSnapshot(std::string id) {
+  return worker_.Submit(Kind::kWrite, [id = std::move(id)](Database& database) -> Status {
+    TRY(database.Run("DELETE FROM snapshots WHERE id = ?", id));
+    if (database.changes() == 0)
+      return Fail(Code::kNotFound, "there is no snapshot {} in the database", id);
+    return {};
+  });
+}
+
+Task<Result<std::vector<SnapshotRow>>> SqliteStore::ListSnapshots() {
+  return worker_.Call<std::vector<SnapshotRow>>(Kind::kRead, SelectSnapshots);
+}
+
 Task<Status> SqliteStore::AppendEvent(SandboxEvent event) {
   return worker_.Submit(Kind::kWrite, [this, event = std::move(event)](Database& database) {
     return WriteEvent(database, event);

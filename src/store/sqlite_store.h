@@ -22,6 +22,9 @@ class SqliteStore : public Store {
   Task<Result<std::vector<SandboxRow>>> ListLiveSandboxes() override;
   Task<Result<std::optional<SandboxRow>>> GetSandbox(std::string id) override;
   Task<Result<std::vector<TemplateUse>>> ListTemplateUse() override;
+  Task<Status> InsertSnapshot(SnapshotRow row, SandboxEvent event) override;
+  Task<Status> DeleteSnapshot(std::string id) override;
+  Task<Result<std::vector<SnapshotRow>>> ListSnapshots() override;
   Task<Status> AppendEvent(SandboxEvent event) override;
   Task<Result<std::vector<SandboxEvent>>> ListEvents(std::string sandbox_id,
                                                      EventQuery query) override;

@@ -56,7 +56,7 @@ struct SandboxRow {
   std::string key_id;  // the API key that owns it
   std::string template_id;
   std::string alias;   // the name it was asked for by
-  std::string state;   // "running", "killed"; "paused" later
+  std::string state;   // "running", "paused", "killed"
   std::string reason;  // why it ended: "request", "timeout", "envd_killed", ...
   std::map<std::string, std::string> metadata;
   std::map<std::string, std::string> env;
@@ -74,9 +74,41 @@ struct SandboxRow {
   int64_t timeout_s = 0;        // as asked for at creation
   std::string idempotency_key;  // as sent with the request, "" if none
   std::string request_hash;     // of the request that came with that key
-  Time started_at;
-  Time end_at;
+  Time started_at;              // or resumed, whatever was last
+  Time end_at;                  // of a paused one: when it was paused
   std::optional<Time> ended_at;
+  // What happens at the end of its time, and on traffic after that.
+  bool auto_pause = false;
+  bool auto_pause_memory = true;
+  bool auto_resume = false;
+  // How a paused one lies on disk; "" and 0 for others.
+  std::string saved_tier;  // "memory", "files", "frozen"
+  std::string saved_why;   // a sentence, for "frozen"
+  int64_t saved_memory_bytes = 0;
+  int64_t saved_disk_bytes = 0;
+};
+
+// An immutable copy of a sandbox, from which others are made. It outlives the sandbox.
+struct SnapshotRow {
+  std::string id;          // the engine's name of it
+  std::string key_id;      // the API key that owns it
+  std::string sandbox_id;  // the sandbox it was taken of; its envd has that one's token
+  std::string name;        // "" if it has none; of one key no two have the same name and tag
+  std::string tag = "default";
+  std::string template_id;
+  std::string alias;
+  std::map<std::string, std::string> env;
+  bool secure = true;  // envd asks for a token
+  int64_t cpus = 0;
+  int64_t memory_mb = 0;
+  int64_t disk_mb = 0;
+  int64_t pids = 0;
+  int64_t open_files = 0;
+  int64_t output_kbps = 0;
+  std::string tier;  // "memory", "files"
+  int64_t memory_bytes = 0;
+  int64_t disk_bytes = 0;
+  Time created_at;
 };
 
 // A fact about a sandbox, for its timeline and logs.
@@ -125,6 +157,14 @@ class Store {
   virtual Task<Result<std::vector<SandboxRow>>> ListLiveSandboxes() = 0;
   virtual Task<Result<std::optional<SandboxRow>>> GetSandbox(std::string id) = 0;
   virtual Task<Result<std::vector<TemplateUse>>> ListTemplateUse() = 0;
+
+  // Row and the sandbox's event in one transaction. A snapshot that has the same name and tag loses
+  // them to the new one.
+  virtual Task<Status> InsertSnapshot(SnapshotRow row, SandboxEvent event) = 0;
+  // kNotFound if there is none.
+  virtual Task<Status> DeleteSnapshot(std::string id) = 0;
+  // Oldest first.
+  virtual Task<Result<std::vector<SnapshotRow>>> ListSnapshots() = 0;
 
   // kNotFound if there is no such sandbox.
   virtual Task<Status> AppendEvent(SandboxEvent event) = 0;
