@@ -139,6 +139,27 @@ TEST(CommandLine, Keys) {
     EXPECT_EQ(Parse(wrong).error().status, 2);
 }
 
+TEST(CommandLine, PauseAndCopies) {
+  EXPECT_TRUE(ParseAction<PauseSandbox>({"pause", "iabc"}).memory);
+  EXPECT_FALSE(ParseAction<PauseSandbox>({"pause", "iabc", "--files-only"}).memory);
+  auto resume = ParseAction<ResumeSandbox>({"resume", "iabc", "--timeout", "7", "--reboot"});
+  EXPECT_EQ(resume.timeout_s, 7);
+  EXPECT_FALSE(resume.memory);
+  EXPECT_EQ(ParseAction<ForkSandbox>({"fork", "iabc", "--count", "3"}).count, 3);
+  EXPECT_EQ(ParseAction<MakeSnapshot>({"snapshot", "iabc", "--name", "a:b"}).name, "a:b");
+  auto create = ParseAction<CreateSandbox>({"create", "--auto-pause", "--auto-resume"});
+  EXPECT_TRUE(create.auto_pause && create.auto_resume);
+  auto action = [](std::vector<const char*> arguments) {
+    return std::get<SandboxCommand>(*Parse(arguments)).action;
+  };
+  EXPECT_EQ(std::get<ListSnapshots>(action({"snapshot", "list", "--sandbox", "ia"})).sandbox_id,
+            "ia");
+  EXPECT_EQ(std::get<DeleteSnapshots>(action({"snapshot", "delete", "a", "b:c"})).ids.size(), 2u);
+  EXPECT_FALSE(std::get<DrainServer>(action({"drain"})).end);
+  EXPECT_TRUE(std::get<DrainServer>(action({"drain", "--end"})).end);
+  EXPECT_FALSE(Parse({"snapshot", "delete"}));
+}
+
 TEST(CommandLine, FindsTheServerAndTheKey) {
   caisson::testing::TempDir dir;
   ASSERT_TRUE(WriteFileAtomic(dir / "api-key", "e2b_file\n", 0600));

@@ -115,7 +115,7 @@ TEST_F(ApiTest, CreateRefusesWithTheRightStatus) {
   Refusal(create(""), 400);
   Refusal(create("{not json"), 400);
   Refusal(create(R"({"templateID":"base","timeout":1000000})"), 400);
-  Refusal(create(R"({"templateID":"base","autoPause":true})"), 501);
+  Refusal(create(R"({"templateID":"base","autoPauseMemory":false})"), 400);
   Refusal(create(R"({"templateID":"base","network":{"egressProxy":{"address":"x:1"}}})"), 403);
   config_.http_max_body_bytes = 100;
   Refusal(create(std::string(200, ' ')), 413);
@@ -233,13 +233,111 @@ TEST_F(ApiTest, UnknownSandboxesAre404EverywhereAndOddIdsAre400) {
 
 TEST_F(ApiTest, WhatIsNotThereYetSaysSo) {
   StartApi();
-  std::string path = "/sandboxes/" + MakeOne();
-  for (const char* action : {"/pause", "/resume", "/snapshots", "/fork"})
-    EXPECT_NE(Refusal(Ask("POST", path + action, "{}"), 501).find("yet"), std::string::npos);
   Refusal(Ask("POST", "/v3/templates", "{}"), 501);
-  EXPECT_EQ(Json(Ask("GET", "/snapshots"), 200).as_array().size(), 0u);
   Refusal(Ask("DELETE", "/templates/nope%3Adefault"), 404);
   Refusal(Ask("DELETE", "/templates/base"), 501);
+}
+
+TEST_F(ApiTest, PauseResumeAndConnect) {
+  StartApi();
+  std::string id = MakeOne(), path = "/sandboxes/" + id;
+  Refusal(Ask("POST", path + "/resume", R"({"timeout":5})"), 409);
+  EXPECT_EQ(Ask("POST", path + "/pause", "").status, 204u);
+  Refusal(Ask("POST", path + "/pause", "{}"), 409);
+  Refusal(Ask("POST", path + "/pause", R"({"memory":"x"})"), 400);
+  json::value detail = Json(Ask("GET", path), 200);
+  EXPECT_EQ(detail.at("state"), "paused");
+  EXPECT_EQ(Json(Ask("GET", "/v2/sandboxes?state=paused"), 200).as_array().size(), 1u);
+  http::Response all = Ask("GET", "/v2/sandboxes");
+  EXPECT_EQ(Json(all, 200).as_array().size(), 1u);
+  EXPECT_EQ(all.headers.Value("X-Total-Running"), "0");
+  EXPECT_EQ(Json(Ask("GET", "/sandboxes"), 200).as_array().size(), 0u);
+  Refusal(Ask("POST", path + "/timeout", R"({"timeout":5})"), 404);
+  Refusal(Ask("POST", path + "/refreshes", ""), 404);
+  Refusal(Ask("POST", path + "/fork", ""), 409);
+  Refusal(Ask("POST", path + "/snapshots", ""), 409);
+
+  json::value resumed = Json(Ask("POST", "/v2/sandboxes/" + id + "/connect", ""), 201);
+  EXPECT_EQ(resumed.at("envdAccessToken"), detail.at("envdAccessToken"));
+  Json(Ask("POST", "/v2/sandboxes/" + id + "/connect", ""), 200);
+  EXPECT_EQ(Ask("POST", path + "/pause", R"({"memory":false})").status, 204u);
+  EXPECT_EQ(engine_.saved.at(id).tier, engine::Tier::kFiles);
+  Json(Ask("POST", path + "/connect", R"({"timeout":5,"memory":false})"), 201);
+  EXPECT_EQ(Ask("POST", path + "/pause", "").status, 204u);
+  Json(Ask("POST", path + "/resume", R"({"autoPause":true})"), 201);
+  EXPECT_EQ(Json(Ask("GET", path), 200).at("lifecycle").at("onTimeout"), "pause");
+  engine_.pause_fails = Error(Code::kUnavailable, "busy");
+  Refusal(Ask("POST", path + "/pause", ""), 503);
+  engine_.pause_fails.reset();
+  EXPECT_EQ(Ask("POST", path + "/pause", "").status, 204u);
+  EXPECT_EQ(Ask("DELETE", path).status, 204u);
+  Refusal(Ask("POST", path + "/connect", R"({"timeout":5})"), 404);
+}
+
+TEST_F(ApiTest, Snapshots) {
+  StartApi();
+  std::string id = MakeOne(), path = "/sandboxes/" + id + "/snapshots";
+  json::value plain = Json(Ask("POST", path, ""), 201);
+  EXPECT_EQ(plain.at("names").as_array().size(), 0u);
+  std::string plain_id(plain.at("snapshotID").as_string());
+  EXPECT_TRUE(plain_id.ends_with(":default"));
+  json::value named = Json(Ask("POST", path, R"({"name":"team/mine"})"), 201);
+  EXPECT_EQ(named, json::parse(R"({"snapshotID":"team/mine:default",
+                                   "names":["team/mine:default"]})"));
+  Refusal(Ask("POST", path, R"({"name":"a b"})"), 400);
+  EXPECT_EQ(Json(Ask("POST", path, R"({"memory":false})"), 400).at("error_code"),
+            "snapshot_filesystem_only_disabled");
+
+  EXPECT_EQ(Json(Ask("GET", "/snapshots"), 200), (json::array{named, plain}));
+  EXPECT_EQ(Json(Ask("GET", "/snapshots?sandboxID=" + id), 200).as_array().size(), 2u);
+  EXPECT_EQ(Json(Ask("GET", "/snapshots?sandboxID=inone"), 200).as_array().size(), 0u);
+  EXPECT_EQ(Json(Ask("GET", "/snapshots?name=team%2Fmine"), 200), json::array{named});
+  http::Response first = Ask("GET", "/snapshots?limit=1");
+  EXPECT_EQ(Json(first, 200), json::array{named});
+  http::Response second = Ask(
+      "GET", "/snapshots?limit=1&nextToken=" + std::string(first.headers.Value("X-Next-Token")));
+  EXPECT_EQ(Json(second, 200), json::array{plain});
+  EXPECT_FALSE(second.headers.Has("X-Next-Token"));
+  Refusal(Ask("GET", "/snapshots?limit=0"), 400);
+  Refusal(Ask("GET", "/snapshots?nextToken=x"), 400);
+
+  MakeOne(json::serialize(json::object{{"templateID", plain_id}}));
+  MakeOne(R"({"templateID":"team/mine"})");
+  EXPECT_EQ(Ask("DELETE", "/templates/team%2Fmine%3Adefault").status, 204u);
+  Refusal(Ask("DELETE", "/templates/team/mine:default"), 404);
+  Json(Ask("POST", path, R"({"name":"team/mine"})"), 201);
+  EXPECT_EQ(Ask("DELETE", "/templates/team/mine:default").status, 204u);
+  EXPECT_EQ(Ask("DELETE", "/templates/" + plain_id).status, 204u);
+  EXPECT_EQ(Json(Ask("GET", "/snapshots"), 200).as_array().size(), 0u);
+}
+
+TEST_F(ApiTest, Forks) {
+  StartApi();
+  std::string path = "/sandboxes/" + MakeOne() + "/fork";
+  json::value one = Json(Ask("POST", path, ""), 201);
+  ASSERT_EQ(one.as_array().size(), 1u);
+  EXPECT_TRUE(one.at(0).at("sandbox").as_object().contains("sandboxID"));
+  engine_.create_fails_from = 3;
+  json::value two = Json(Ask("POST", path, R"({"count":2,"timeout":60})"), 201);
+  ASSERT_EQ(two.as_array().size(), 2u);
+  EXPECT_EQ(two.at(0).as_object().size(), 1u);
+  EXPECT_TRUE(two.at(0).as_object().contains("sandbox"));
+  EXPECT_EQ(two.at(1).at("error").at("code"), 503);
+  EXPECT_TRUE(two.at(1).at("error").as_object().contains("message"));
+  for (const char* bad : {R"({"count":0})", R"({"count":101})", R"({"timeout":0})",
+                          R"({"count":"1"})", R"({"timeout":1000000})"})
+    Refusal(Ask("POST", path, bad), 400);
+}
+
+TEST_F(ApiTest, ADrainedServerIsBusy) {
+  StartApi();
+  std::string id = MakeOne();
+  EXPECT_EQ(Json(Ask("POST", "/api/v1/drain"), 200), json::parse(R"({"paused":1,"failed":[]})"));
+  EXPECT_EQ(Json(Ask("GET", "/sandboxes/" + id), 200).at("state"), "paused");
+  Refusal(Ask("POST", "/v2/sandboxes", R"({"templateID":"base"})"), 503);
+  Refusal(Ask("POST", "/v2/sandboxes/" + id + "/connect", ""), 503);
+  EXPECT_EQ(Ask("DELETE", "/api/v1/drain").status, 204u);
+  Json(Ask("POST", "/v2/sandboxes/" + id + "/connect", ""), 201);
 }
 
 TEST_F(ApiTest, NetworkUpdates) {

@@ -165,9 +165,10 @@ Result<sandbox::ResumeOptions> DecodeResume(const json::object& body, const Defa
   return options;
 }
 
-Result<bool> DecodePause(const json::object& body) {
+Result<PauseQuery> DecodePause(const json::object& body) {
   TRY_ASSIGN(auto memory, TakeBool(body, "memory"));
-  return memory.value_or(true);
+  TRY_ASSIGN(auto healthy, TakeBool(body, "requireHealthyGuest"));
+  return PauseQuery{.memory = memory.value_or(true), .healthy = healthy.value_or(false)};
 }
 
 Result<ForkQuery> DecodeFork(const json::object& body, const Defaults& defaults) {

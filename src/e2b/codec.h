@@ -36,8 +36,12 @@ Result<sandbox::ResumeOptions> DecodeConnect(const boost::json::object& body, Ve
 // {"timeout"?,"autoPause"?}
 Result<sandbox::ResumeOptions> DecodeResume(const boost::json::object& body,
                                             const Defaults& defaults);
-// {"memory"?}
-Result<bool> DecodePause(const boost::json::object& body);
+struct PauseQuery {
+  bool memory = true;
+  bool healthy = false;
+};
+// {"memory"?,"requireHealthyGuest"?}
+Result<PauseQuery> DecodePause(const boost::json::object& body);
 struct ForkQuery {
   std::chrono::seconds timeout;
   int64_t count = 1;

@@ -96,8 +96,6 @@ TEST(DecodeCreate, RefusesWithATextThatNamesTheField) {
            {R"({"templateID":"b","autoPause":true,"autoPauseMemory":false,
                "autoResume":{"enabled":true}})",
             kBad, "autoPauseMemory"},
-           {R"({"templateID":"b","autoPause":true})", kLater, "pause"},
-           {R"({"templateID":"b","autoResume":{"enabled":true}})", kLater, "resume"},
            {R"({"templateID":"b","autoResume":{"enabled":"x"}})", kBad, "autoResume.enabled"},
            {R"({"templateID":"b","iam":{"tokens":{"a":{"audience":"x","tokenType":"JWT-SVID"}}}})",
             kLater, "identity tokens"},
@@ -123,6 +121,19 @@ TEST(DecodeCreate, RefusesWithATextThatNamesTheField) {
   }
 }
 
+TEST(DecodeCreate, Lifecycle) {
+  auto decode = [](const char* body) {
+    return DecodeCreate(Body(body), Version::kV2, {}).value().lifecycle;
+  };
+  EXPECT_FALSE(decode(R"({"templateID":"b"})").auto_pause);
+  EXPECT_FALSE(decode(R"({"templateID":"b"})").auto_resume);
+  auto paused = decode(R"({"templateID":"b","autoPause":true,"autoPauseMemory":false})");
+  EXPECT_TRUE(paused.auto_pause);
+  EXPECT_FALSE(paused.auto_pause_memory);
+  auto both = decode(R"({"templateID":"b","autoPause":true,"autoResume":{"enabled":true}})");
+  EXPECT_TRUE(both.auto_pause && both.auto_pause_memory && both.auto_resume);
+}
+
 TEST(ParseBody, TakesOneObjectAndNothingElse) {
   EXPECT_TRUE(ParseBody("{}", false));
   EXPECT_TRUE(ParseBody(" {\"a\": 1}\n", false));
@@ -136,10 +147,11 @@ TEST(ParseBody, TakesOneObjectAndNothingElse) {
 }
 
 TEST(DecodeConnect, NeedsATimeoutInV1Only) {
-  EXPECT_EQ(DecodeConnect(Body(R"({"timeout":5})"), Version::kV1, {}), 5s);
-  EXPECT_EQ(DecodeConnect(Body(R"({"timeout":0})"), Version::kV1, {}), 0s);
-  EXPECT_EQ(DecodeConnect(Body("{}"), Version::kV2, {}), 300s);
-  EXPECT_EQ(DecodeConnect(Body(R"({"memory":false})"), Version::kV2, {}), 300s);
+  EXPECT_EQ(DecodeConnect(Body(R"({"timeout":5})"), Version::kV1, {})->timeout, 5s);
+  EXPECT_EQ(DecodeConnect(Body(R"({"timeout":0})"), Version::kV1, {})->timeout, 0s);
+  EXPECT_EQ(DecodeConnect(Body("{}"), Version::kV2, {})->timeout, 300s);
+  EXPECT_TRUE(DecodeConnect(Body("{}"), Version::kV2, {})->memory);
+  EXPECT_FALSE(DecodeConnect(Body(R"({"memory":false})"), Version::kV2, {})->memory);
   EXPECT_FALSE(DecodeConnect(Body("{}"), Version::kV1, {}));
   EXPECT_FALSE(DecodeConnect(Body(R"({"timeout":"x"})"), Version::kV2, {}));
   EXPECT_FALSE(DecodeConnect(Body(R"({"timeout":-1})"), Version::kV2, {}));
@@ -206,6 +218,9 @@ TEST(EncodeDetail, AddsTokenNetworkAndLifecycle) {
   EXPECT_EQ(detail["allowInternetAccess"], false);
   EXPECT_EQ(detail["network"], json::parse(R"({"denyOut":["0.0.0.0/0"]})"));
   EXPECT_EQ(detail["lifecycle"], json::parse(R"({"onTimeout":"kill","autoResume":false})"));
+  info.lifecycle = {.auto_pause = true, .auto_resume = true};
+  EXPECT_EQ(EncodeDetail(info, "d")["lifecycle"],
+            json::parse(R"({"onTimeout":"pause","autoResume":true})"));
   EXPECT_FALSE(EncodeDetail(MakeInfo(), "d").contains("network"));
 }
 

@@ -17,8 +17,8 @@ namespace json = boost::json;
 Api::Answer Api::Pause(Call call) {
   CO_TRY_ASSIGN(sandbox::Info info, Find(call));
   CO_TRY_ASSIGN(auto body, co_await ReadBody(call.exchange, /*optional=*/true));
-  CO_TRY_ASSIGN(bool memory, DecodePause(body));
-  CO_TRY(co_await manager_.Pause(call.key_id, info.id, memory));
+  CO_TRY_ASSIGN(auto query, DecodePause(body));
+  CO_TRY(co_await manager_.Pause(call.key_id, info.id, query.memory, query.healthy));
   co_return http::Response::Empty(204);
 }
 
@@ -51,6 +51,10 @@ Api::Answer Api::MakeSnapshot(Call call) {
   CO_TRY_ASSIGN(sandbox::Info info, Find(call));
   CO_TRY_ASSIGN(auto body, co_await ReadBody(call.exchange, /*optional=*/true));
   CO_TRY_ASSIGN(auto name, TakeString(body, "name"));
+  CO_TRY_ASSIGN(auto memory, TakeBool(body, "memory"));
+  if (memory == false)
+    co_return ErrorAnswer(400, "this server cannot make snapshots without memory yet",
+                          "snapshot_filesystem_only_disabled");
   CO_TRY_ASSIGN(auto row, co_await manager_.MakeSnapshot(call.key_id, info.id, name.value_or("")));
   co_return http::Response::Json(201, EncodeSnapshot(row));
 }

@@ -121,6 +121,86 @@ TEST_F(GatewayTest, PagesOfAnyOriginMayUseEnvd) {
   });
 }
 
+// ---- paused sandboxes ---------------------------------------------------------------------
+
+http::RequestHead ToSleeper(http::RequestHead request) {
+  request.headers.Set("E2b-Sandbox-Id", "isleeper");
+  return request;
+}
+
+TEST_F(GatewayTest, TrafficWakesASleeper) {
+  directory_.AddSleeper("isleeper");
+  Run([this]() -> Task<void> {
+    EXPECT_EQ((co_await Fetch(ToSleeper(Request("GET", "/")))).body, "hello");
+    EXPECT_EQ((co_await Fetch(ToSleeper(Request("GET", "/")))).body, "hello");
+    EXPECT_EQ(directory_.wakes, 1);
+  });
+}
+
+TEST_F(GatewayTest, OnlyTheRightTrafficTokenWakes) {
+  sandbox::Route& route = directory_.AddSleeper("isleeper");
+  route.allow_public_traffic = false;
+  route.traffic_token = "open sesame";
+  Run([this]() -> Task<void> {
+    http::RequestHead request = ToSleeper(Request("GET", "/"));
+    EXPECT_EQ((co_await Fetch(request)).status, 403u);
+    request.headers.Set("e2b-traffic-access-token", "open sesamf");
+    EXPECT_EQ((co_await Fetch(request)).status, 403u);
+    EXPECT_EQ(directory_.wakes, 0);
+    request.headers.Set("e2b-traffic-access-token", "open sesame");
+    EXPECT_EQ((co_await Fetch(request)).status, 200u);
+  });
+}
+
+TEST_F(GatewayTest, OnlyTheRightEnvdTokenOrSignatureWakes) {
+  options_.envd_port = upstream_.port();
+  directory_.AddSleeper("isleeper").access_token = "the token";
+  directory_.AddSleeper("isigned").access_token = "another token";
+  Run([this]() -> Task<void> {
+    http::RequestHead request = ToSleeper(Request("GET", "/health"));
+    Seen refused = co_await Fetch(request);
+    EXPECT_EQ(refused.status, 403u);
+    EXPECT_THAT(refused.body, HasSubstr("\"sandboxId\":\"isleeper\""));
+    request.headers.Set("X-Access-Token", "the tokem");
+    EXPECT_EQ((co_await Fetch(request)).status, 403u);
+    EXPECT_EQ((co_await Fetch(ToSleeper(Request("POST", "/init")))).status, 404u);
+    // A signature that has expired wakes nobody.
+    SignedFields fields{.path = "a", .operation = "read", .expiration = "1000"};
+    auto url = [&] {
+      return fmt::format("/files?path=a&signature={}{}",
+                         PercentEncode(Sign(fields, "another token")),
+                         fields.expiration.empty() ? "" : "&signature_expiration=1000");
+    };
+    http::RequestHead file{
+        .method = "GET", .target = url(), .headers = {{"Host", "127.0.0.1:8000"}}};
+    EXPECT_EQ((co_await Fetch(file)).status, 403u);
+    EXPECT_EQ(directory_.wakes, 0);
+    fields.expiration.clear();
+    file.target = url();
+    EXPECT_EQ((co_await Fetch(file)).status, 200u);
+    request.headers.Set("X-Access-Token", "the token");
+    EXPECT_EQ((co_await Fetch(request)).status, 200u);
+    EXPECT_EQ(directory_.wakes, 2);
+  });
+}
+
+TEST_F(GatewayTest, ASleeperThatDoesNotWakeSaysWhy) {
+  directory_.AddSleeper("isleeper");
+  Run([this]() -> Task<void> {
+    for (auto [code, status] : {std::pair(Code::kAborted, 409u),
+                                {Code::kResourceExhausted, 429u},
+                                {Code::kUnavailable, 429u},
+                                {Code::kInternal, 502u},
+                                {Code::kNotFound, 502u}}) {
+      directory_.wake_fails = Error(code, "x");
+      Seen seen = co_await Fetch(ToSleeper(Request("GET", "/")));
+      EXPECT_EQ(seen.status, status);
+      EXPECT_THAT(seen.body, HasSubstr(fmt::format("\"code\":{}", status)));
+      EXPECT_THAT(seen.body, HasSubstr("\"sandboxId\":\"isleeper\""));
+    }
+  });
+}
+
 // ---- ports that do not answer ------------------------------------------------------------
 
 TEST_F(GatewayTest, ClosedPort) {

@@ -174,8 +174,8 @@ Task<Result<Info>> Manager::SetTimeout(std::string key_id, std::string id,
                                        std::chrono::seconds timeout, bool only_extend) {
   return impl_->SetTimeout(std::move(key_id), std::move(id), timeout, only_extend);
 }
-Task<Status> Manager::Pause(std::string key_id, std::string id, bool memory) {
-  return impl_->PauseOwned(std::move(key_id), std::move(id), memory);
+Task<Status> Manager::Pause(std::string key_id, std::string id, bool memory, bool healthy) {
+  return impl_->PauseOwned(std::move(key_id), std::move(id), memory, healthy);
 }
 Task<Result<Connected>> Manager::Connect(std::string key_id, std::string id,
                                          ResumeOptions options) {

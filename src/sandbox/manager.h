@@ -204,8 +204,9 @@ class Manager {
 
   // ---- pause, snapshots, forks: one at a time per sandbox, others wait for their turn ----------
   // Traffic ends, then it is saved; on failure it runs on. kFailedPrecondition: it is paused.
-  // `memory` false: only its files are kept.
-  Task<Status> Pause(std::string key_id, std::string id, bool memory);
+  // `memory` false: only its files are kept. With `healthy` an envd that does not answer is a
+  // reason not to pause (kUnavailable).
+  Task<Status> Pause(std::string key_id, std::string id, bool memory, bool healthy = false);
   // Resumes a paused one; of a running one the end is moved as SetTimeout with `only_extend` does.
   // Fails as Create() does when there is no room.
   Task<Result<Connected>> Connect(std::string key_id, std::string id, ResumeOptions options);

@@ -68,7 +68,7 @@ class Manager::Impl {
   Task<Result<Detail>> Inspect(std::string key_id, std::string id);
   Task<Result<Diagnosis>> Diagnose(std::string key_id, std::string id);
   Task<Result<StorageUse>> Storage();
-  Task<Status> PauseOwned(std::string key_id, std::string id, bool memory);
+  Task<Status> PauseOwned(std::string key_id, std::string id, bool memory, bool healthy);
   Task<Result<Connected>> Connect(std::string key_id, std::string id, ResumeOptions options);
   Task<Result<Info>> Resume(std::string key_id, std::string id, ResumeOptions options);
   Task<Result<store::SnapshotRow>> MakeSnapshot(std::string key_id, std::string id,

@@ -11,8 +11,16 @@ constexpr std::chrono::seconds kFirstRetry{10};  // doubles with each failure
 
 }  // namespace
 
-Task<Status> Manager::Impl::PauseOwned(std::string key_id, std::string id, bool memory) {
-  CO_TRY(FindOwned(key_id, id));
+Task<Status> Manager::Impl::PauseOwned(std::string key_id, std::string id, bool memory,
+                                       bool healthy) {
+  CO_TRY_ASSIGN(auto record, FindOwned(key_id, id));
+  if (healthy && record->running) {
+    Status alive = co_await WithDeadline(std::chrono::milliseconds(config_.envd_timeout_ms),
+                                         "asking envd", CheckHealth(record));
+    if (!alive)
+      co_return Fail(Code::kUnavailable,
+                     "sandbox '{}' was not paused and runs on: its envd does not answer", id);
+  }
   co_return co_await Shield(operations_, "pause", Pause(std::move(id), memory, "request"));
 }
 

@@ -180,6 +180,17 @@ TEST_F(PauseTest, AFailedPauseLeavesItRunning) {
   EXPECT_TRUE(Pause(made.id));
 }
 
+TEST_F(PauseTest, OnlyAHealthyOneIfAskedSo) {
+  StartServer();
+  std::string id = Make().id;
+  envd_.health_fails = Error(Code::kUnavailable, "no answer");
+  EXPECT_EQ(Wait(manager_->Pause("admin", id, true, true)).error().code(), Code::kUnavailable);
+  EXPECT_TRUE(manager_->FindRoute(id));
+  EXPECT_EQ(engine_.pauses, 0);
+  envd_.health_fails.reset();
+  EXPECT_TRUE(Wait(manager_->Pause("admin", id, true, true)));
+}
+
 TEST_F(PauseTest, AnEndDuringAFailedPauseIsAnEnd) {
   StartServer();
   std::string id = Make().id;

@@ -33,6 +33,9 @@ SandboxRow Row(const std::string& id) {
   row.request_hash = "h";
   row.started_at = Now();
   row.end_at = row.started_at + 300s;
+  row.auto_pause = true;
+  row.auto_pause_memory = false;
+  row.auto_resume = true;
   return row;
 }
 
@@ -92,6 +95,76 @@ TEST_F(StoreTest, ARowComesBackAsItWas) {
   EXPECT_EQ(read.started_at, row.started_at);
   EXPECT_EQ(read.end_at, row.end_at);
   EXPECT_EQ(read.ended_at, std::nullopt);
+  EXPECT_TRUE(read.auto_pause);
+  EXPECT_FALSE(read.auto_pause_memory);
+  EXPECT_TRUE(read.auto_resume);
+
+  row.state = "paused";
+  row.saved_tier = "frozen";
+  row.saved_why = "it is traced";
+  row.saved_memory_bytes = 5;
+  row.saved_disk_bytes = 6;
+  ASSERT_TRUE(Await(io_, store->UpdateSandbox(row, Event("i1", "paused"))));
+  live = Await(io_, store->ListLiveSandboxes()).value();
+  ASSERT_EQ(live.size(), 1u);
+  EXPECT_EQ(live[0].state, "paused");
+  EXPECT_EQ(live[0].saved_tier, "frozen");
+  EXPECT_EQ(live[0].saved_why, "it is traced");
+  EXPECT_EQ(live[0].saved_memory_bytes, 5);
+  EXPECT_EQ(live[0].saved_disk_bytes, 6);
+}
+
+TEST_F(StoreTest, SnapshotsComeBackAsTheyWere) {
+  auto store = Open();
+  ASSERT_TRUE(Await(io_, store->InsertSandbox(Row("i1"), Event("i1", "created"))));
+  SnapshotRow row{.id = "s1",
+                  .key_id = "admin",
+                  .sandbox_id = "i1",
+                  .name = "mine",
+                  .tag = "v1",
+                  .template_id = "base",
+                  .alias = "b",
+                  .env = {{"A", "1"}},
+                  .secure = false,
+                  .cpus = 1,
+                  .memory_mb = 2,
+                  .disk_mb = 3,
+                  .tier = "memory",
+                  .memory_bytes = 4,
+                  .disk_bytes = 5,
+                  .created_at = Now()};
+  ASSERT_TRUE(Await(io_, store->InsertSnapshot(row, Event("i1", "snapshot"))));
+  auto read = Await(io_, store->ListSnapshots()).value();
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_EQ(read[0].id, row.id);
+  EXPECT_EQ(read[0].key_id, row.key_id);
+  EXPECT_EQ(read[0].sandbox_id, row.sandbox_id);
+  EXPECT_EQ(read[0].name, row.name);
+  EXPECT_EQ(read[0].tag, row.tag);
+  EXPECT_EQ(read[0].template_id, row.template_id);
+  EXPECT_EQ(read[0].alias, row.alias);
+  EXPECT_EQ(read[0].env, row.env);
+  EXPECT_FALSE(read[0].secure);
+  EXPECT_EQ(read[0].cpus, 1);
+  EXPECT_EQ(read[0].memory_mb, 2);
+  EXPECT_EQ(read[0].disk_mb, 3);
+  EXPECT_EQ(read[0].tier, row.tier);
+  EXPECT_EQ(read[0].memory_bytes, 4);
+  EXPECT_EQ(read[0].disk_bytes, 5);
+  EXPECT_EQ(read[0].created_at, row.created_at);
+
+  // The name goes over to the newest; another key's is its own.
+  row.id = "s2";
+  ASSERT_TRUE(Await(io_, store->InsertSnapshot(row, Event("i1", "snapshot"))));
+  row.id = "s3";
+  row.key_id = "other";
+  ASSERT_TRUE(Await(io_, store->InsertSnapshot(row, Event("i1", "snapshot"))));
+  read = Await(io_, store->ListSnapshots()).value();
+  ASSERT_EQ(read.size(), 3u);
+  for (const SnapshotRow& one : read) EXPECT_EQ(one.name, one.id == "s1" ? "" : "mine");
+  EXPECT_TRUE(Await(io_, store->DeleteSnapshot("s1")));
+  EXPECT_EQ(Await(io_, store->DeleteSnapshot("s1")).error().code(), Code::kNotFound);
+  EXPECT_EQ(Await(io_, store->ListSnapshots())->size(), 2u);
 }
 
 TEST_F(StoreTest, AKilledSandboxIsHistoryAndSurvivesReopening) {

@@ -201,17 +201,6 @@ def test_network_that_cannot_be_kept_is_not_promised(rest: Rest):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(
-    "action,body",
-    [("pause", {}), ("pause", None), ("resume", {"timeout": 5}), ("snapshots", {}), ("fork", {})],
-)
-def test_what_comes_later_says_so(rest: Rest, box: dict, action: str, body):
-    error = assert_error(rest.post(f"/sandboxes/{box['sandboxID']}/{action}", body), 501)
-    assert len(error["message"].split()) >= 3
-    assert Envd(rest.server, box).request("GET", "/health").status == 204
-
-
-@pytest.mark.quick
 def test_health_needs_no_key(rest: Rest):
     assert rest.get("/health", key=None).status in (200, 204)
 

@@ -127,13 +127,6 @@ test('metrics', async () => {
   })
 })
 
-test('pause says that it is not there yet', async () => {
-  await withSandbox(async (sandbox) => {
-    await rejectsWith(sandbox.pause(), 'SandboxError', /^501: /)
-    assert.equal(await sandbox.isRunning(), true)
-  })
-})
-
 async function collect(paginator) {
   const pages = []
   while (paginator.hasNext) pages.push((await paginator.nextItems()).map((s) => s.sandboxId))

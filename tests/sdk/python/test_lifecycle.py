@@ -216,13 +216,6 @@ async def test_idempotency_key_creates_once(flavor: Flavor):
         await first.kill()
 
 
-async def test_pause_is_not_there_yet(flavor: Flavor, fresh: Uniform):
-    with pytest.raises(SandboxException) as caught:
-        await fresh.pause()
-    assert caught.value.status_code == 501
-    assert await fresh.is_running() is True
-
-
 @pytest.mark.quick
 async def test_context_manager_kills(flavor: Flavor):
     created = await flavor.api.create()
