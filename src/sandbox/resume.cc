@@ -94,8 +94,8 @@ Task<Result<engine::Instance>> Manager::Impl::Continue(store::SandboxRow row, bo
                    "its template '{}' is not on this server any more; put it back first",
                    row.template_id);
   auto instance = co_await engine_.Resume(std::move(*spec), memory, save_timeout_);
-  if (instance || instance.error().code() != Code::kDeadlineExceeded) co_return instance;
-  // It may have come up just after the answer was due.
+  if (instance) co_return instance;
+  // It may be up all the same: an answer that came too late, now or the last time.
   Whereabouts found = co_await Locate(row.id);
   if (!found.running || found.saved) co_return instance;
   co_return engine::Instance{.id = row.id, .continued = true};
