@@ -29,6 +29,8 @@ void Api::AddRoutes(http::Router& router) {
       Entry{"GET", "/api/v1/sandboxes/{id}/diagnostics", &Api::Diagnostics},
       Entry{"PATCH", "/api/v1/sandboxes/{id}/limits", &Api::SetLimits},
       Entry{"GET", "/api/v1/storage", &Api::Storage},
+      Entry{"POST", "/api/v1/drain", &Api::Drain},
+      Entry{"DELETE", "/api/v1/drain", &Api::EndDrain},
   };
   std::vector<Route> routes;
   for (const Entry& entry : kRoutes)
@@ -88,6 +90,24 @@ Api::Answer Api::Storage(Call call) {
     co_return Fail(Code::kPermissionDenied, "only the server's first key may see its disk use");
   CO_TRY_ASSIGN(auto use, co_await manager_.Storage());
   co_return http::Response::Json(200, EncodeStorage(use));
+}
+
+Api::Answer Api::Drain(Call call) {
+  if (call.key_id != sandbox::kAdminKeyId)
+    co_return Fail(Code::kPermissionDenied, "only the server's first key may drain it");
+  sandbox::Drained drained = co_await manager_.Drain();
+  json::array failed;
+  for (const auto& [id, why] : drained.failed)
+    failed.push_back(json::object{{"sandboxID", id}, {"message", why}});
+  co_return http::Response::Json(
+      200, json::object{{"paused", drained.paused}, {"failed", std::move(failed)}});
+}
+
+Api::Answer Api::EndDrain(Call call) {
+  if (call.key_id != sandbox::kAdminKeyId)
+    co_return Fail(Code::kPermissionDenied, "only the server's first key may drain it");
+  manager_.EndDrain();
+  co_return http::Response::Json(200, json::object{{"draining", false}});
 }
 
 }  // namespace caisson::api

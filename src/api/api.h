@@ -21,6 +21,8 @@ class Api : public e2b::ControlPlane {
   Answer Diagnostics(Call call);
   Answer SetLimits(Call call);
   Answer Storage(Call call);
+  Answer Drain(Call call);
+  Answer EndDrain(Call call);
 };
 
 }  // namespace caisson::api

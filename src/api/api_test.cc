@@ -132,5 +132,15 @@ TEST_F(OwnApiTest, StorageCountsWhatIsSaved) {
   EXPECT_EQ(use.at("paused").at("count"), 0);
 }
 
+TEST_F(OwnApiTest, ADrainedServerStartsNothing) {
+  std::string id = Make().id;
+  EXPECT_EQ(Ask(200, "POST", "/api/v1/drain"), json::parse(R"({"paused":1,"failed":[]})"));
+  EXPECT_EQ(Wait(manager_->Create(Options())).error().code(), Code::kUnavailable);
+  json::value detail = Ask(200, "GET", "/api/v1/sandboxes/" + id);
+  EXPECT_EQ(detail.at("state"), "paused");
+  EXPECT_EQ(Ask(200, "DELETE", "/api/v1/drain"), json::parse(R"({"draining":false})"));
+  EXPECT_TRUE(Wait(manager_->Connect("admin", id, {}))->resumed);
+}
+
 }  // namespace
 }  // namespace caisson::api

@@ -48,8 +48,6 @@ std::span<const Api::RouteEntry> Api::Routes() {
       RouteEntry{"DELETE", "/templates/{id}", &Api::DeleteTemplate},
       RouteEntry{"DELETE", "/templates/{namespace}/{id}", &Api::DeleteTemplate},
       RouteEntry{"POST", "/v3/templates", &Api::BuildTemplate},
-      RouteEntry{"POST", "/api/v1/drain", &Api::Drain},
-      RouteEntry{"DELETE", "/api/v1/drain", &Api::EndDrain},
   };
   return kRoutes;
 }

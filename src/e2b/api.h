@@ -55,8 +55,6 @@ class Api : public ControlPlane {
   Answer Fork(Call call);
   Answer MakeSnapshot(Call call);
   Answer ListSnapshots(Call call);
-  Answer Drain(Call call);
-  Answer EndDrain(Call call);
 
   // ---- history_routes.cc
   Answer Metrics(Call call);

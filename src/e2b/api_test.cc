@@ -329,17 +329,6 @@ TEST_F(ApiTest, Forks) {
     Refusal(Ask("POST", path, bad), 400);
 }
 
-TEST_F(ApiTest, ADrainedServerIsBusy) {
-  StartApi();
-  std::string id = MakeOne();
-  EXPECT_EQ(Json(Ask("POST", "/api/v1/drain"), 200), json::parse(R"({"paused":1,"failed":[]})"));
-  EXPECT_EQ(Json(Ask("GET", "/sandboxes/" + id), 200).at("state"), "paused");
-  Refusal(Ask("POST", "/v2/sandboxes", R"({"templateID":"base"})"), 503);
-  Refusal(Ask("POST", "/v2/sandboxes/" + id + "/connect", ""), 503);
-  EXPECT_EQ(Ask("DELETE", "/api/v1/drain").status, 204u);
-  Json(Ask("POST", "/v2/sandboxes/" + id + "/connect", ""), 201);
-}
-
 TEST_F(ApiTest, NetworkUpdates) {
   StartApi();
   std::string id = MakeOne(R"({"templateID":"base","network":{"allowPublicTraffic":false}})");

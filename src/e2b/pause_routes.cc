@@ -1,11 +1,10 @@
-// Handlers of what puts sandboxes away and copies them: pause, resume, snapshots, forks, drain.
+// Handlers of what puts sandboxes away and copies them: pause, resume, snapshots, forks.
 #include <boost/json.hpp>
 
 #include "e2b/answer.h"
 #include "e2b/api.h"
 #include "e2b/fields.h"
 #include "e2b/listing.h"
-#include "sandbox/key_ring.h"
 
 namespace caisson::e2b {
 namespace {
@@ -84,24 +83,6 @@ Api::Answer Api::ListSnapshots(Call call) {
   http::Response response = http::Response::Json(200, list);
   if (!next_token.empty()) response.headers.Set("X-Next-Token", next_token);
   co_return response;
-}
-
-Api::Answer Api::Drain(Call call) {
-  if (call.key_id != sandbox::kAdminKeyId)
-    co_return Fail(Code::kPermissionDenied, "only the server's first API key may drain it");
-  sandbox::Drained drained = co_await manager_.Drain();
-  json::array failed;
-  for (const auto& [id, why] : drained.failed)
-    failed.push_back(json::object{{"sandboxID", id}, {"message", why}});
-  co_return http::Response::Json(
-      200, json::object{{"paused", drained.paused}, {"failed", std::move(failed)}});
-}
-
-Api::Answer Api::EndDrain(Call call) {
-  if (call.key_id != sandbox::kAdminKeyId)
-    co_return Fail(Code::kPermissionDenied, "only the server's first API key may drain it");
-  manager_.EndDrain();
-  co_return http::Response::Empty(204);
 }
 
 }  // namespace caisson::e2b
