@@ -1,6 +1,4 @@
 // Snapshots and forks.
-#include <boost/asio/co_spawn.hpp>
-
 #include "sandbox/manager_fixture.h"
 #include "sandbox/secrets.h"
 

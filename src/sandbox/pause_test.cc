@@ -1,6 +1,4 @@
 // Pause, resume, and being woken: who may, what is kept, what a failure leaves.
-#include <boost/asio/co_spawn.hpp>
-
 #include "sandbox/manager_fixture.h"
 #include "sandbox/secrets.h"
 #include "sandbox/turns.h"
