@@ -1,18 +1,12 @@
 #include "sandbox/pool.h"
 
-#include <boost/json.hpp>
-
 #include "base/log.h"
 #include "base/text.h"
-#include "sandbox/envd_call.h"
 #include "sandbox/manager_impl.h"
-#include "sandbox/secrets.h"
 #include "sandbox/shield.h"
 
 namespace caisson::sandbox {
 namespace {
-
-namespace json = boost::json;
 
 constexpr size_t kMaxWanted = 10'000;
 // While users' own creations are at work the pool waits, but not for ever: it would never fill on a
@@ -204,19 +198,9 @@ std::shared_ptr<Record> Manager::Impl::TakeReady(const CreateOptions& options,
 
 Task<Status> Manager::Impl::Introduce(std::shared_ptr<Record> ready, store::SandboxRow row) {
   if (row.env.empty() && row.secure) co_return Status();
-  CO_TRY_ASSIGN(json::object env, MakeEnv(row));
-  json::object body{{"envVars", std::move(env)}};
-  if (!row.secure) body["accessToken"] = "";
-  CO_TRY_ASSIGN(UniqueFd socket, co_await sockets_.Take(ready));
-  http::RequestHead request{.method = "POST", .target = "/init"};
-  request.headers.Set("X-Access-Token", AccessToken(secret_, ready->row.id));
-  CO_TRY_ASSIGN(auto answer,
-                co_await WithDeadline<http::Response>(
-                    kIntroductionTimeout, "giving a sandbox its settings",
-                    CallEnvd(std::move(socket), std::move(request), json::serialize(body))));
-  if (answer.status >= 300)
-    co_return Fail(Code::kUnavailable, "envd refused its settings with status {}", answer.status);
-  co_return Status();
+  std::string id = ready->row.id;
+  co_return co_await WithDeadline(kIntroductionTimeout, "giving a sandbox its settings",
+                                  InitEnvd(std::move(row), id, /*reset_identity=*/false));
 }
 
 }  // namespace caisson::sandbox

@@ -64,12 +64,26 @@ TEST_F(PoolTest, OneThatCannotTakeItsSettingsIsReplacedAndTheCreateSucceeds) {
   StartServer();
   ASSERT_TRUE(UntilReady(2));
   auto options = Options();
-  options.env["A"] = "1";  // needs envd, which the fake engine does not have
+  options.env["A"] = "1";  // envd must be told
+  envd_.init_fails = Error(Code::kUnavailable, "no answer");
   Info made = Make(options);
   EXPECT_NE(engine_.last_spec.boot.find(R"("A":"1")"), std::string::npos);
   ASSERT_TRUE(Until([&] { return engine_.destroys == 1; }));
   EXPECT_FALSE(engine_.destroyed.contains(made.id));
   EXPECT_TRUE(UntilReady(2));
+}
+
+TEST_F(PoolTest, OneIsToldWhatItsUserWants) {
+  StartServer();
+  ASSERT_TRUE(UntilReady(2));
+  auto options = Options();
+  options.env["A"] = "1";
+  Info made = Make(options);
+  EXPECT_EQ(manager_->pool().hits, 1u);
+  ASSERT_EQ(envd_.inits.size(), 1u);
+  EXPECT_EQ(envd_.inits[0].token, made.access_token);
+  EXPECT_EQ(envd_.inits[0].settings.env.at("A"), "1");
+  EXPECT_FALSE(envd_.inits[0].settings.reset_identity);
 }
 
 TEST_F(PoolTest, AnEmptyPoolIsNoObstacle) {
@@ -83,11 +97,12 @@ TEST_F(PoolTest, AnEmptyPoolIsNoObstacle) {
 TEST_F(PoolTest, TheSickAndTheDeadAreReplaced) {
   config_.pool_check_interval_ms = 20;
   config_.warm_pool = "base=1";
+  envd_.health_fails = Error(Code::kUnavailable, "no answer");
   StartServer();
-  // No envd of the fake engine ever answers: each check finds a sick one.
   ASSERT_TRUE(Until([&] { return engine_.destroyed.size() >= 2; }));
   StopServer();
   config_.pool_check_interval_ms = 10'000;
+  envd_.health_fails.reset();
   StartServer();
   ASSERT_TRUE(UntilReady(1));
   std::string id = engine_.instances.begin()->first;
