@@ -268,19 +268,17 @@ void Manager::Impl::MakeRoom(const store::SandboxRow& row) {
   while (pool_.ready() > 0 && too_much()) Discard(pool_.TakeAny());
 }
 
-Result<json::object> Manager::Impl::MakeEnv(const store::SandboxRow& row) const {
-  const Template* from = templates_.Find(row.template_id);
-  if (!from) return Fail(Code::kNotFound, "template '{}' not found", row.template_id);
-  json::object env;
-  for (const auto& [name, value] : from->env) env[name] = value;
-  for (const auto& [name, value] : row.env) env[name] = value;
+StringMap Manager::Impl::MakeEnv(const Template& from, const store::SandboxRow& row) {
+  StringMap env = row.env;
+  env.insert(from.env.begin(), from.env.end());
   return env;
 }
 
 Result<engine::Spec> Manager::Impl::MakeSpec(const store::SandboxRow& row) const {
   const Template* from = templates_.Find(row.template_id);
   if (!from) return Fail(Code::kNotFound, "template '{}' not found", row.template_id);
-  TRY_ASSIGN(json::object env, MakeEnv(row));
+  json::object env;
+  for (const auto& [name, value] : MakeEnv(*from, row)) env[name] = value;
   json::object boot{{"sandboxId", row.id},
                     {"templateId", row.template_id},
                     {"envVars", std::move(env)},

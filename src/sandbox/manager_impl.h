@@ -138,8 +138,8 @@ class Manager::Impl {
   };
   Load CurrentLoad() const;
   void MakeRoom(const store::SandboxRow& row);
-  // The variables of every process in it: the template's, then its own.
-  Result<boost::json::object> MakeEnv(const store::SandboxRow& row) const;
+  // The variables of every process in it: its own win over the template's.
+  static StringMap MakeEnv(const Template& from, const store::SandboxRow& row);
   Result<engine::Spec> MakeSpec(const store::SandboxRow& row) const;
   // The engine's error in words for a client; the details go to the log.
   Error StartFailure(const std::string& id, const Error& error) const;

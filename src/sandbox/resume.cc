@@ -107,11 +107,10 @@ Task<Status> Manager::Impl::InitEnvd(store::SandboxRow row, std::string owner,
   if (!from) co_return Fail(Code::kNotFound, "template '{}' not found", row.template_id);
   EnvdSettings settings{.sandbox_id = row.id,
                         .access_token = row.secure ? AccessToken(secret_, row.id) : "",
-                        .env = row.env,
+                        .env = MakeEnv(*from, row),
                         .user = from->user,
                         .workdir = from->workdir,
                         .reset_identity = reset_identity};
-  settings.env.insert(from->env.begin(), from->env.end());
   std::chrono::milliseconds timeout(config_.envd_timeout_ms);
   CO_TRY_ASSIGN(auto sockets,
                 co_await WithDeadline<std::vector<UniqueFd>>(
