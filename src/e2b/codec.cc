@@ -242,8 +242,8 @@ json::object EncodeDetail(const sandbox::Info& info, std::string_view domain) {
 
 json::object EncodeSnapshot(const store::SnapshotRow& row) {
   json::array names;
-  if (!row.name.empty()) names.emplace_back(SnapshotName(row));
-  return {{"snapshotID", SnapshotName(row)}, {"names", std::move(names)}};
+  if (!row.name.empty()) names.emplace_back(sandbox::SnapshotName(row));
+  return {{"snapshotID", sandbox::SnapshotName(row)}, {"names", std::move(names)}};
 }
 
 json::object EncodeMetric(int64_t cpus, const sandbox::Sample& sample) {

@@ -35,7 +35,8 @@ Task<Result<Connected>> Manager::Impl::ResumeNow(std::string id, ResumeOptions o
                                                  std::string reason) {
   CO_TRY_ASSIGN(Turns::Turn turn, co_await turns_.Take(id, "is being resumed"));
   if (auto running = registry_.Find(id)) {
-    // Somebody else was faster, or it could not be paused.
+    // Somebody else was faster, or it could not be paused. Requests give it no more time.
+    if (reason == "traffic") co_return Connected{MakeInfo(*running), false};
     CO_TRY_ASSIGN(Info info, co_await SetTimeout(running->row.key_id, id, options.timeout, true));
     co_return Connected{std::move(info), false};
   }

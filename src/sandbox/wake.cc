@@ -12,6 +12,7 @@ std::shared_ptr<Record> Manager::Impl::FindSleeper(std::string_view id) const {
 }
 
 Task<Status> Manager::Impl::Wake(std::string id) {
+  if (registry_.Find(id)) co_return Status();
   auto record = FindSleeper(id);
   if (!record) co_return Fail(Code::kNotFound, "sandbox '{}' cannot be woken by traffic", id);
   int64_t timeout_s = std::max(record->row.timeout_s, config_.auto_resume_timeout_s);
