@@ -120,8 +120,9 @@ class Runner {
         {NameOf(sandbox)},
         {Text(sandbox, "state")},
         {fmt::format("{} ({} ago)", Text(sandbox, "startedAt"), Distance(sandbox, "startedAt"))},
-        {fmt::format(Text(sandbox, "state") == "paused" ? "paused {} ({} ago)" : "{} (in {})",
-                     Text(sandbox, "endAt"), Distance(sandbox, "endAt"))},
+        {Text(sandbox, "state") == "paused"
+             ? fmt::format("paused {} ago", Distance(sandbox, "endAt"))
+             : fmt::format("{} (in {})", Text(sandbox, "endAt"), Distance(sandbox, "endAt"))},
         {fmt::format("{} CPUs, {} MB memory, {} MB disk", Number(sandbox, "cpuCount"),
                      Number(sandbox, "memoryMB"), Number(sandbox, "diskSizeMB"))},
         {Labels(sandbox)},
