@@ -36,9 +36,19 @@ void WriteAll(int fd, std::string_view text) {
   }
 }
 
-void WriteNewFile(const char* path, std::string_view text, mode_t mode) {
-  UniqueFd fd(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode));
-  if (fd) WriteAll(fd.get(), text);
+// SECURITY: the sandbox may have put anything at `path` meanwhile. A link or a pipe is replaced,
+// not followed or waited for. A file is written over in place: that works on a full disk, too.
+void WriteIdentityFile(const char* path, std::string_view text) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  struct stat st{};
+  UniqueFd fd(open(path, kFlags, 0444));
+  if (!fd || fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode)) {
+    unlink(path);
+    fd.Reset(open(path, kFlags | O_EXCL, 0444));
+  }
+  if (!fd) return;
+  WriteAll(fd.get(), text);
+  (void)!ftruncate(fd.get(), static_cast<off_t>(text.size()));
 }
 
 }  // namespace
@@ -97,16 +107,16 @@ void ReportFailure(UniqueFd& engine, std::string_view message) {
   }
 }
 
-void WriteIdentity(const Settings& settings) {
+void WriteIdentity(const Settings& settings, bool reset) {
   struct stat st{};
   bool has_id = stat("/etc/machine-id", &st) == 0 && st.st_size > 0;
-  if (!has_id && !settings.sandbox_id.empty())
-    WriteNewFile("/etc/machine-id", HexEncode(Sha256(settings.sandbox_id)).substr(0, 32) + "\n",
-                 0444);
+  if ((!has_id || reset) && !settings.sandbox_id.empty())
+    WriteIdentityFile("/etc/machine-id",
+                      HexEncode(Sha256(settings.sandbox_id)).substr(0, 32) + "\n");
   mkdir("/run/e2b", 0755);
-  WriteNewFile("/run/e2b/.E2B_SANDBOX", "true", 0444);
-  WriteNewFile("/run/e2b/.E2B_SANDBOX_ID", settings.sandbox_id, 0444);
-  WriteNewFile("/run/e2b/.E2B_TEMPLATE_ID", settings.template_id, 0444);
+  WriteIdentityFile("/run/e2b/.E2B_SANDBOX", "true");
+  WriteIdentityFile("/run/e2b/.E2B_SANDBOX_ID", settings.sandbox_id);
+  WriteIdentityFile("/run/e2b/.E2B_TEMPLATE_ID", settings.template_id);
 }
 
 }  // namespace caisson::envd

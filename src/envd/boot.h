@@ -30,8 +30,8 @@ void ReportReady(UniqueFd& engine, uint16_t port);
 // "E<message>" to the engine, or a line on standard error.
 void ReportFailure(UniqueFd& engine, std::string_view message);
 
-// As init of a sandbox: an identity in /etc/machine-id where the template left it empty, and the
-// files in /run/e2b that tell programs where they are.
-void WriteIdentity(const Settings& settings);
+// As init of a sandbox: an identity in /etc/machine-id where the template left it empty (or in any
+// case, with `reset`), and the files in /run/e2b that tell programs where they are.
+void WriteIdentity(const Settings& settings, bool reset = false);
 
 }  // namespace caisson::envd

@@ -2,12 +2,15 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <boost/json/parse.hpp>
 
+#include "base/encoding.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "envd/auth.h"
+#include "envd/boot.h"
 #include "envd/cors.h"
 #include "envd/proto_json.h"
 
@@ -51,6 +54,22 @@ Result<UniqueFd> Listen(const sockaddr* address, socklen_t size) {
   if (bind(fd.get(), address, size) != 0 || listen(fd.get(), kBacklog) != 0)
     return FailErrno("cannot listen");
   return fd;
+}
+
+// `before` with what POST /init changes; what it does not name stays.
+Result<Settings> ReadInit(const Fields& fields, const Settings& before) {
+  Settings settings = before;
+  TRY_ASSIGN(std::string id, fields.String("sandboxId"));
+  TRY_ASSIGN(std::string token, fields.String("accessToken"));
+  TRY_ASSIGN(EnvVars env_vars, fields.StringMap("envVars"));
+  TRY_ASSIGN(std::string user, fields.String("defaultUser"));
+  TRY_ASSIGN(std::string workdir, fields.String("defaultWorkdir"));
+  if (!id.empty()) settings.sandbox_id = std::move(id);
+  if (fields.Has("accessToken")) settings.access_token = std::move(token);
+  if (fields.Has("envVars")) settings.env_vars = std::move(env_vars);
+  if (!user.empty()) settings.default_user = std::move(user);
+  if (!workdir.empty()) settings.default_workdir = std::move(workdir);
+  return settings;
 }
 
 }  // namespace
@@ -158,22 +177,24 @@ Status Daemon::ApplyInit(const http::RequestHead& head, std::string_view body) {
     return Fail(Code::kInvalidArgument, "the request is not a JSON object");
   Fields fields(document.get_object());
   TRY_ASSIGN(std::string token, fields.String("accessToken"));
-  // SECURITY: whoever may change the token must know it. With none set, the first one counts.
-  if (!HasToken(head, settings_) && token != settings_.access_token)
+  // SECURITY: whoever may change the token must know it. With none set, the first one counts. The
+  // current token in the body counts, too: so the same request may be sent again.
+  if (!HasToken(head, settings_) && !ConstantTimeEqual(token, settings_.access_token))
     return Fail(Code::kUnauthenticated, "access token validation failed");
+  TRY_ASSIGN(Settings changed, ReadInit(fields, settings_));
+  TRY_ASSIGN(bool reset_identity, fields.Bool("resetIdentity"));
   TRY_ASSIGN(std::string timestamp, fields.String("timestamp"));
   if (!timestamp.empty()) {
     TRY_ASSIGN(Time time, ParseTime(timestamp));
-    if (initialized_ && time <= *initialized_) return {};  // an older one came late
+    // An older one came late. A new id is never old: the clock may have been set back since.
+    bool renamed = changed.sandbox_id != settings_.sandbox_id;
+    if (initialized_ && time <= *initialized_ && !renamed) return {};
     initialized_ = time;
   }
-  TRY_ASSIGN(EnvVars env_vars, fields.StringMap("envVars"));
-  TRY_ASSIGN(std::string user, fields.String("defaultUser"));
-  TRY_ASSIGN(std::string workdir, fields.String("defaultWorkdir"));
-  if (fields.Has("envVars")) settings_.env_vars = std::move(env_vars);
-  if (fields.Has("accessToken")) settings_.access_token = std::move(token);
-  if (!user.empty()) settings_.default_user = std::move(user);
-  if (!workdir.empty()) settings_.default_workdir = std::move(workdir);
+  settings_ = std::move(changed);
+  if (reset_identity) http::RenewRequestIds();
+  if (getpid() == 1) WriteIdentity(settings_, reset_identity);
+  processes_.KeepEnds();
   return {};
 }
 

@@ -31,7 +31,10 @@ class Daemon {
   Task<void> Handle(http::Exchange& exchange);
   Task<void> Dispatch(http::Exchange& exchange);
   Task<void> Init(http::Exchange& exchange);
-  // Applies the body of POST /init; kUnauthenticated without the current token.
+  // Applies the body of POST /init: all of it, or nothing. {"sandboxId","accessToken","envVars",
+  // "defaultUser","defaultWorkdir","timestamp","resetIdentity"}; what is absent stays as it is.
+  // "resetIdentity" is for a sandbox that goes on with the memory of another one.
+  // kUnauthenticated without the current token.
   Status ApplyInit(const http::RequestHead& head, std::string_view body);
   void RegisterRoutes();
 

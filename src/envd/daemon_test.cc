@@ -109,6 +109,55 @@ TEST_F(SecuredTest, InitNeedsTheTokenAndChangesSettings) {
   settings.access_token = "token-two";
 }
 
+TEST_F(SecuredTest, InitMakesAnotherSandboxOfIt) {
+  json::object body{{"sandboxId", "iother"},
+                    {"accessToken", "token-two"},
+                    {"envVars", {{"NEW", "1"}}},
+                    {"timestamp", "2026-01-02T00:00:00Z"},
+                    {"resetIdentity", true}};
+  auto init = [&](http::Headers headers) {
+    return Http("POST", "/init", std::move(headers), json::serialize(body)).status;
+  };
+  EXPECT_EQ(init({{"X-Access-Token", "wrong"}}), 401u);
+  EXPECT_EQ(Http("GET", "/envs", token).Json().at("E2B_SANDBOX_ID").as_string(), "itestsandbox");
+  EXPECT_EQ(init(token), 204u);
+  // The old token is worth nothing any more, and the same request again changes nothing.
+  EXPECT_EQ(Http("GET", "/envs", token).status, 401u);
+  EXPECT_EQ(init(token), 204u);
+  http::Headers next{{"X-Access-Token", "token-two"}};
+  EXPECT_EQ(Bash("echo $E2B_SANDBOX_ID $E2B_TEMPLATE_ID $NEW", next).out, "iother base 1\n");
+  // A new id counts even if the clock was set back in between.
+  body["sandboxId"] = "ithird";
+  body["timestamp"] = "2025-01-01T00:00:00Z";
+  EXPECT_EQ(init(next), 204u);
+  EXPECT_EQ(Http("GET", "/envs", next).Json().at("E2B_SANDBOX_ID").as_string(), "ithird");
+  // All or nothing.
+  body["sandboxId"] = "ifourth";
+  body["envVars"] = 7;
+  EXPECT_EQ(init(next), 400u);
+  EXPECT_EQ(Http("GET", "/envs", next).Json().at("E2B_SANDBOX_ID").as_string(), "ithird");
+  settings.access_token = "token-two";
+}
+
+// The request id that follows `id` in its row (splitmix64 undone, one step, done again).
+std::string NextRequestId(std::string_view id) {
+  uint64_t z = std::stoull(std::string(id), nullptr, 16);
+  z = (z ^ z >> 31 ^ z >> 62) * 0x319642b2d24d8ec3;
+  z = (z ^ z >> 27 ^ z >> 54) * 0x96de1b173f119089;
+  z = (z ^ z >> 30 ^ z >> 60) + 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return fmt::format("{:016x}", z ^ (z >> 31));
+}
+
+TEST_F(DaemonTest, ANewIdentityDoesNotContinueTheRequestIdsOfTheOldOne) {
+  auto id = [](const Reply& reply) { return std::string(reply.headers.Value("X-Request-Id")); };
+  std::string first = id(Http("GET", "/health"));
+  std::string second = id(Http("POST", "/init", {}, R"({"resetIdentity":true})"));
+  EXPECT_EQ(second, NextRequestId(first));  // the copy and the original still say the same
+  EXPECT_NE(id(Http("GET", "/health")), NextRequestId(second));
+}
+
 TEST_F(DaemonTest, EnvsAreThoseOfTheSandbox) {
   json::value envs = Http("GET", "/envs").Json();
   EXPECT_EQ(envs.at("E2B_SANDBOX").as_string(), "true");

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/json/array.hpp>
 #include <cstring>
@@ -22,6 +23,9 @@ constexpr size_t kMaxDrain = 256 << 10;
 // A limited rate is met in steps of this length, so that output still comes evenly.
 constexpr int64_t kRateStepsPerSecond = 10;
 constexpr int64_t kMinRateChunk = 1 << 10;
+// While a deadline is armed the clock is looked at this often, and a look that comes later than
+// this means that envd could not run: the sandbox was frozen, or its memory was saved and restored.
+constexpr std::chrono::milliseconds kLook{500};
 
 // One buffer for all: a read and its publication happen without a suspension in between.
 std::array<char, kPipeChunk> scratch;
@@ -153,13 +157,17 @@ void Process::SetExit(int wait_status) {
 
 Task<void> Process::Supervise(std::shared_ptr<Process> self, std::function<void()> on_end) {
   while (!self->IsOver()) {
-    bool armed = self->deadline_ && !self->timed_out_;
-    self->changed_.expires_at(armed ? *self->deadline_ : asio::steady_timer::time_point::max());
-    co_await self->changed_.async_wait(kAwait);
-    if (armed && std::chrono::steady_clock::now() >= *self->deadline_) {
-      self->timed_out_ = self->signaled_ = true;
-      KillTree(self->pid_, !self->wait_status_);
+    if (!self->deadline_ || self->timed_out_) {
+      self->changed_.expires_at(asio::steady_timer::time_point::max());
+      co_await self->changed_.async_wait(kAwait);
+      continue;
     }
+    auto look = std::min(*self->deadline_, std::chrono::steady_clock::now() + kLook);
+    self->changed_.expires_at(look);
+    co_await self->changed_.async_wait(kAwait);
+    auto now = std::chrono::steady_clock::now();
+    if (now > look + kLook) *self->deadline_ += now - look;
+    if (now >= *self->deadline_) self->TimeOut();
   }
   // The others who hold the output open are not waited for, but what the process itself wrote
   // before its end must not be lost.
@@ -172,6 +180,12 @@ Task<void> Process::Supervise(std::shared_ptr<Process> self, std::function<void(
   self->output_->Publish(self->end_event_);
   self->output_->Wake();
   on_end();
+}
+
+void Process::TimeOut() {
+  timed_out_ = signaled_ = true;
+  KillTree(pid_, !wait_status_);
+  output_->Publish(KeepaliveEvent());  // wakes the stream that started it
 }
 
 Task<void> Process::Follow(std::shared_ptr<Process> self, Descriptor& source, Output kind) {

@@ -56,7 +56,8 @@ class Process : public std::enable_shared_from_this<Process> {
   Process(asio::any_io_executor executor, pid_t pid, ProcessConfig config,
           std::optional<std::string> tag, ProcessPipes pipes, const Limits& limits);
 
-  // Starts to read the output. With `deadline`, the whole process tree is killed at that time.
+  // Starts to read the output. With `deadline`, the whole process tree is killed at that time;
+  // time in which the sandbox was frozen does not count.
   // `on_end` runs once, after the end event was published.
   void Run(TaskGroup& tasks, std::optional<std::chrono::steady_clock::time_point> deadline,
            std::function<void()> on_end);
@@ -89,6 +90,7 @@ class Process : public std::enable_shared_from_this<Process> {
 
   static Task<void> Supervise(std::shared_ptr<Process> self, std::function<void()> on_end);
   static Task<void> Follow(std::shared_ptr<Process> self, Descriptor& source, Output kind);
+  void TimeOut();
   // Reads once what is there and publishes it; false at the end of the output.
   bool ReadOnce(Descriptor& source, Output kind);
   // Waits until the rate of output allows another read, but not long: ask again. False: read now.

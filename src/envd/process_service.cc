@@ -83,13 +83,14 @@ Task<Status> Follow(http::MessageStream& stream, std::shared_ptr<Process> proces
                     std::unique_ptr<Subscriber> subscriber, bool started_here) {
   const http::RequestHead& head = stream.exchange().request();
   auto keepalive = KeepaliveInterval(head);
-  auto deadline = StreamDeadline(head);
+  // The one who started it follows the process's own deadline, which does not count frozen time.
+  auto deadline = started_here ? Clock::time_point::max() : StreamDeadline(head);
   Event start = StartEvent(process->pid());
   CO_TRY(co_await stream.SendRaw(*start));
   for (;;) {
     Event event = co_await subscriber->Next(std::min(Clock::now() + keepalive, deadline));
     bool ended = event && event == process->end_event();
-    if (Clock::now() >= deadline || (ended && started_here && process->timed_out()))
+    if (Clock::now() >= deadline || (started_here && process->timed_out()))
       co_return Fail(Code::kDeadlineExceeded, "the timeout of the request is over");
     if (!event) event = KeepaliveEvent();
     CO_TRY(co_await stream.SendRaw(*event));

@@ -195,6 +195,12 @@ void ProcessTable::Retain(const Process& process) {
   live_.erase(process.pid());
 }
 
+void ProcessTable::KeepEnds() {
+  auto forget =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(settings_.limits.retain_end_ms);
+  for (Ended& ended : ended_) ended.forget = forget;
+}
+
 Result<std::shared_ptr<Process>> ProcessTable::Find(const Selector& selector) const {
   if (const pid_t* pid = std::get_if<pid_t>(&selector)) {
     auto it = live_.find(*pid);

@@ -61,6 +61,9 @@ class ProcessTable {
   };
   // A process that ended less than retain_end_ms ago; nullptr if there is none.
   const Ended* FindEnded(const Selector& selector) const;
+  // Keeps every end that is still there for another retain_end_ms: after a resume, clients need
+  // time to come back.
+  void KeepEnds();
   std::vector<std::shared_ptr<Process>> List() const;
   size_t size() const { return live_.size(); }
 

@@ -1,5 +1,6 @@
 // The Process service, over HTTP, as clients see it.
 #include <signal.h>
+#include <sys/socket.h>
 
 #include <fstream>
 
@@ -273,6 +274,63 @@ TEST_F(ProcessTest, ATimeoutWorksWithoutAListener) {
   EXPECT_TRUE(ProcessExists(pid));  // a client that goes away does not kill
   Wait(1s);
   EXPECT_FALSE(ProcessExists(pid));
+}
+
+TEST_F(ProcessTest, TimeInWhichEnvdWasFrozenDoesNotCount) {
+  json::object request{{"process", {{"cmd", "cat"}}}};
+  Call call = Stream("process.Process/Start", request, {{"Connect-Timeout-Ms", "3000"}});
+  int64_t pid = call.Next()->body.at("event").at("start").at("pid").as_int64();
+  std::this_thread::sleep_for(4s);  // the daemon's loop is this thread's
+  Wait(200ms);
+  EXPECT_TRUE(ProcessExists(pid));
+  EXPECT_EQ(Unary("process.Process/SendInput", InputOf(pid, "stdin", "awake")).status, 200u);
+  Outcome outcome = call.Collect();
+  EXPECT_EQ(outcome.out, "awake");
+  EXPECT_EQ(outcome.error.at("code").as_string(), "deadline_exceeded");
+  Wait(200ms);
+  EXPECT_FALSE(ProcessExists(pid));
+}
+
+// What a pause does to clients: every connection is cut, processes and terminals stay.
+TEST_F(ProcessTest, ProcessesAndTerminalsOutliveTheirConnections) {
+  auto reset = [](Call& call) {
+    linger now{1, 0};
+    int fd = call.connection().stream().PlainSocket();
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  };
+  json::object terminal = BashRequest("stty -echo; while read x; do echo seen $x; done");
+  terminal["pty"] = {{"size", {{"cols", 80}, {"rows", 24}}}};
+  int64_t plain_pid = 0, pty_pid = 0;
+  {
+    Call plain = Stream(
+        "process.Process/Start",
+        {{"process",
+          {{"cmd", "/bin/bash"}, {"args", {"-c", "head -c 50M /dev/zero; read x; echo got $x"}}}}});
+    Call pty = Stream("process.Process/Start", terminal);
+    plain_pid = plain.Next()->body.at("event").at("start").at("pid").as_int64();
+    pty_pid = pty.Next()->body.at("event").at("start").at("pid").as_int64();
+    reset(plain);
+    reset(pty);
+  }
+  Wait(1s);  // 50 MB that nobody follows are read and dropped
+  EXPECT_EQ(Unary("process.Process/List", {}).Json().at("processes").as_array().size(), 2u);
+  Call plain = Stream("process.Process/Connect", Select(plain_pid));
+  Call pty = Stream("process.Process/Connect", Select(pty_pid));
+  ASSERT_TRUE(plain.Next() && pty.Next());
+  Unary("process.Process/SendInput", InputOf(plain_pid, "stdin", "it\n"));
+  Unary("process.Process/SendInput", InputOf(pty_pid, "pty", "me\n\x04"));
+  EXPECT_THAT(plain.Collect().out, testing::EndsWith("got it\n"));
+  EXPECT_THAT(pty.Collect().pty, HasSubstr("seen me"));
+}
+
+TEST_F(ProcessLimitTest, AnInitKeepsTheEndsForThoseWhoComeBack) {
+  settings.limits.retain_end_ms = 3000;
+  Boot();
+  int64_t pid = Bash("exit 3").pid;
+  std::this_thread::sleep_for(3100ms);  // frozen
+  EXPECT_EQ(Http("POST", "/init").status, 204u);
+  Outcome outcome = Stream("process.Process/Connect", Select(pid)).Collect();
+  EXPECT_EQ(outcome.end.at("exitCode").as_int64(), 3);
 }
 
 TEST_F(ProcessTest, LateConnectGetsTheRetainedEnd) {

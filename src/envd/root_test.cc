@@ -148,6 +148,28 @@ TEST_F(InitTest, WritesTheIdentityOfTheSandbox) {
   EXPECT_EQ(Bash("cat /run/e2b/.E2B_SANDBOX_ID").out, "iinit");
 }
 
+TEST_F(InitTest, ANewIdentityIsWrittenOverWhateverTheSandboxPutThere) {
+  auto init = [&](std::string id, bool reset) {
+    return Http("POST", "/init", {},
+                json::serialize(json::object{{"sandboxId", id}, {"resetIdentity", reset}}))
+        .status;
+  };
+  std::string old_id = HexEncode(Sha256("iinit")).substr(0, 32) + "\n";
+  EXPECT_EQ(init("isecond", false), 204u);
+  EXPECT_EQ(Bash("cat /run/e2b/.E2B_SANDBOX_ID; echo -$E2B_SANDBOX_ID").out, "isecond-isecond\n");
+  EXPECT_EQ(ReadBack("machine-id"), old_id);
+  std::string host = Bash("hostname").out;
+  Bash(
+      "cd /run/e2b; rm .E2B_SANDBOX_ID; mkfifo .E2B_SANDBOX_ID; "
+      "echo keep > /run/victim; ln -sf /run/victim .E2B_TEMPLATE_ID; "
+      "echo a longer text than before > .E2B_SANDBOX");
+  EXPECT_EQ(init("i3", true), 204u);
+  EXPECT_EQ(Bash("cat /run/e2b/.E2B_SANDBOX_ID /run/e2b/.E2B_SANDBOX /run/victim").out,
+            "i3truekeep\n");
+  EXPECT_EQ(ReadBack("machine-id"), HexEncode(Sha256("i3")).substr(0, 32) + "\n");
+  EXPECT_EQ(Bash("hostname").out, host);
+}
+
 TEST_F(InitTest, MetricsUseTheLimits) {
   json::value metrics = Http("GET", "/metrics").Json();
   EXPECT_EQ(metrics.at("mem_total").as_int64(), 1 << 30);

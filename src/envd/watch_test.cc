@@ -208,6 +208,25 @@ TEST_F(WatchLimitTest, AQueueThatOverflowsIsAnError) {
             "internal");
 }
 
+TEST_F(WatchTest, EventsThatTheKernelDroppedEndTheWatchWithAnError) {
+  WriteFile("a", "");
+  WriteFile("b", "");
+  Call call = Stream("filesystem.Filesystem/WatchDir", {{"path", dir}});
+  ASSERT_TRUE(call.Next());
+  int bound = 0;
+  std::ifstream("/proc/sys/fs/inotify/max_queued_events") >> bound;
+  // The daemon does not run meanwhile. Equal events in a row would be one.
+  for (int i = 0; i <= bound; ++i) chmod(Path(i % 2 == 0 ? "a" : "b").c_str(), 0600);
+  std::optional<Message> message = call.Next();
+  while (message && !message->last()) message = call.Next();
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->body.at("error").at("code").as_string(), "internal");
+  Call again = Stream("filesystem.Filesystem/WatchDir", {{"path", dir}});
+  ASSERT_TRUE(again.Next());
+  WriteFile("c", "");
+  EXPECT_TRUE(again.Next());
+}
+
 TEST_F(WatchLimitTest, TheNumberOfDirectoriesIsBounded) {
   settings.limits.max_watched_dirs = 3;
   Boot();

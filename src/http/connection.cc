@@ -15,13 +15,11 @@ namespace {
 constexpr size_t kMaxDrainBytes = 64 << 10;
 
 // Unique in this process, hard to guess the next of; cheaper than asking the kernel each time.
+thread_local std::optional<uint64_t> id_state;
+
 std::string NewRequestId() {
-  thread_local uint64_t state = [] {
-    uint64_t seed;
-    FillRandom(&seed, sizeof(seed));
-    return seed;
-  }();
-  uint64_t z = state += 0x9e3779b97f4a7c15;
+  if (!id_state) FillRandom(&id_state.emplace(), sizeof(uint64_t));
+  uint64_t z = *id_state += 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
   return fmt::format("{:016x}", z ^ (z >> 31));
@@ -49,6 +47,8 @@ void ToOriginForm(RequestHead& head) {
 }
 
 }  // namespace
+
+void RenewRequestIds() { id_state.reset(); }
 
 Connection::Connection(std::unique_ptr<Stream> stream, const ServerOptions& options,
                        const Handler& handler, const bool& stopping)

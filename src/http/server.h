@@ -121,4 +121,8 @@ class Server {
   std::shared_ptr<Impl> impl_;  // shared with the connections, which may end after the server
 };
 
+// Begins a new row of request ids in this thread: for a process that goes on from a copy of
+// another one's memory and must not continue its row.
+void RenewRequestIds();
+
 }  // namespace caisson::http
