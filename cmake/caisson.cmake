@@ -26,7 +26,8 @@ target_compile_definitions(caisson_flags INTERFACE
 target_link_options(caisson_flags INTERFACE -fuse-ld=lld-19)
 target_link_libraries(caisson_flags INTERFACE fmt::fmt-header-only Threads::Threads)
 if(CAISSON_SANITIZE)
-  target_compile_options(caisson_flags INTERFACE -fsanitize=${CAISSON_SANITIZE})
+  target_compile_options(caisson_flags INTERFACE
+    -fsanitize=${CAISSON_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(caisson_flags INTERFACE -fsanitize=${CAISSON_SANITIZE})
 endif()
 

@@ -1,0 +1,40 @@
+// Which sandbox a request is for, and what it looks like when it gets there.
+#include "fuzz/http_messages.h"
+#include "gateway/headers.h"
+#include "gateway/signature.h"
+#include "gateway/target.h"
+
+namespace caisson::fuzz {
+namespace {
+
+void CheckTarget(const gateway::Target& target) {
+  if (target.kind == gateway::Target::Kind::kInvalid)
+    Check(!target.message.empty(), "a refusal without a reason");
+  if (target.kind != gateway::Target::Kind::kSandbox) return;
+  Check(!target.sandbox_id.empty() && target.port != 0, "a target without id or port");
+  for (char c : target.sandbox_id)
+    Check((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'), "a strange sandbox id");
+}
+
+}  // namespace
+}  // namespace caisson::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace caisson;
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  for (auto& request : fuzz::ReadMessages<http::RequestHead>(text, size + 1)) {
+    fuzz::CheckTarget(gateway::FindTarget(request.head, "sandbox.example:8080"));
+    (void)gateway::IsUpgrade(request.head);
+    (void)gateway::AnswerPreflight(request.head);
+    auto fields = gateway::SignedFields::From(request.head);
+    fields.signature = gateway::Sign(fields, "token");
+    fuzz::Check(gateway::IsSignedWith(fields, "token"), "our own signature does not hold");
+    fuzz::Check(!gateway::IsSignedWith(fields, "nekot"), "a signature holds for every token");
+    auto inside = gateway::ForSandbox(request.head, {"10.0.0.1", true, "localhost:${PORT}", 80});
+    fuzz::Check(!inside.headers.Has("X-API-Key"), "a key of the server reaches a sandbox");
+    fuzz::Check(!inside.headers.Has("Transfer-Encoding"), "framing reaches a sandbox");
+  }
+  std::string host = gateway::HostName(text);
+  fuzz::Check(host.size() <= text.size(), "a host name grew");
+  return 0;
+}
