@@ -5,6 +5,7 @@
     ./test quick              unit tests and the marked subset of the others
     ./test base_test node     only suites whose name contains one of these words
     ./test sdk-python:paging  only cases of that suite whose name contains `paging`
+    ./test --fuzz-seconds 600 fuzz    each fuzzer for ten minutes instead of one
 
 The last line is `N passed, N failed` (with `, N skipped` when there are any); the exit code is 0
 only if something ran and nothing failed. Logs and reports are kept in build/test-results.
@@ -38,7 +39,7 @@ class Suite:
     """One program run. `kind` says how its cases are counted and how a case is selected."""
 
     name: str
-    kind: str  # gtest | pytest | node
+    kind: str  # gtest | pytest | node | script (any program that puts a JUnit report at $JUNIT_XML)
     command: tuple[str, ...]
     deadline: int  # seconds for the whole suite
     quick: bool = False  # has a part that `./test quick` runs
@@ -47,6 +48,7 @@ class Suite:
 # ---- the suites -----------------------------------------------------------------------------
 
 PYTEST = (str(VENV / "bin/python"), "-m", "pytest", "-p", "no:cacheprovider", "-c", "tests/pytest.ini")
+FUZZ_SECONDS = 60  # each
 GTEST_DEADLINES = {"unit": 120, "root": 420}
 
 SUITES = [
@@ -76,6 +78,12 @@ def node_suites() -> list[Suite]:
     return [Suite(f"node-{script.parent.name}", "node", (str(script),), 600) for script in scripts]
 
 
+def fuzz_suite(seconds: int) -> Suite:
+    """Two fuzzers at a time, after a build of their own."""
+    targets = (ROOT / "tests/fuzz/CMakeLists.txt").read_text().count("\ncaisson_fuzzer(")
+    return Suite("fuzz", "script", ("tests/fuzz/run.py", "--seconds", str(seconds)), 900 + seconds * (targets + 3) // 2)
+
+
 # ---- results --------------------------------------------------------------------------------
 
 
@@ -84,6 +92,7 @@ class Outcome:
     passed: int = 0
     skipped: list[str] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)  # case, message
+    figures: list[str] = field(default_factory=list)  # lines of the log that begin with "| "
 
     @property
     def total(self) -> int:
@@ -247,7 +256,9 @@ def run_suite(suite: Suite, case: str, quick: bool, environment: dict[str, str])
             stop(process)
             end_leftovers()
             raise
-    outcome = count(suite, code, report, log_path.read_text(errors="replace"))
+    log_text = log_path.read_text(errors="replace")
+    outcome = count(suite, code, report, log_text)
+    outcome.figures = [line for line in log_text.splitlines() if line.startswith("| ")]
     left = end_leftovers()
     if left:
         outcome.failed.append(("(whole suite)", "left processes behind, now killed:\n" + "\n".join(left)))
@@ -307,10 +318,15 @@ def main() -> int:
         print(__doc__)
         return 0
     quick = "quick" in arguments
+    fuzz_seconds = FUZZ_SECONDS
+    if "--fuzz-seconds" in arguments:
+        at = arguments.index("--fuzz-seconds")
+        fuzz_seconds = int(arguments[at + 1])
+        del arguments[at : at + 2]
     filters = [argument for argument in arguments if argument != "quick"]
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER, see end_leftovers()
     RESULTS.mkdir(parents=True, exist_ok=True)
-    suites = [*gtest_suites(), *SUITES, *node_suites()]
+    suites = [*gtest_suites(), *SUITES, *node_suites(), fuzz_suite(fuzz_seconds)]
     chosen = select(suites, filters, quick)
     if not chosen:
         print(f"No suite is called like that. Suites: {' '.join(suite.name for suite in suites)}")
@@ -325,6 +341,8 @@ def main() -> int:
             started = time.monotonic()
             outcome = run_suite(suite, case, quick, environment)
             print(f"{suite.name:20} {outcome.summary():40} {time.monotonic() - started:7.1f} s", flush=True)
+            for line in outcome.figures:
+                print(f"  {line}", flush=True)
             outcome.skipped = [f"{suite.name}: {name}" for name in outcome.skipped]
             outcome.failed = [(f"{suite.name}: {name}", text) for name, text in outcome.failed]
             total.add(outcome)

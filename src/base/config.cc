@@ -2,6 +2,9 @@
 // line all go through it, so that a new setting is reachable everywhere at once.
 #include "base/config.h"
 
+// toml++ 3.3 takes some broken files ("[" alone on a line) for impossible and would abort.
+#include <stdexcept>
+#define TOML_ASSERT(expr) ((expr) ? void() : throw std::logic_error("this is not TOML"))
 #include <toml++/toml.h>
 
 #include <array>
@@ -143,6 +146,8 @@ Status LoadConfigFile(Config& config, const std::string& path) {
   } catch (const toml::parse_error& e) {
     return Fail(Code::kInvalidArgument, "{}: line {}: {}", path, e.source().begin.line,
                 e.description());
+  } catch (const std::exception& e) {
+    return Fail(Code::kInvalidArgument, "{}: {}", path, e.what());
   }
   for (const auto& [key, node] : table) {
     const Field* field = FindField(key.str());

@@ -27,6 +27,7 @@ TEST(Config, ErrorsNameTheLine) {
   EXPECT_NE(Load(config, "\nlisten = 5\n").error().message().find("line 2"), std::string::npos);
   EXPECT_NE(Load(config, "lissten = \"x\"").error().message().find("'lissten'"), std::string::npos);
   EXPECT_FALSE(Load(config, "listen = "));
+  EXPECT_FALSE(Load(config, "[\n"));
 }
 
 TEST(Config, FinishDerivesAndChecks) {

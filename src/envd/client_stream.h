@@ -10,8 +10,8 @@
 namespace caisson::envd {
 
 // The next message of the request as soon as it is complete; nothing at the end of the request.
-Task<Result<std::optional<boost::json::object>>> ReadEnvelope(http::Exchange& exchange,
-                                                              size_t max_bytes);
+Task<Result<std::optional<boost::json::object>>> ReadClientMessage(http::Exchange& exchange,
+                                                                   size_t max_bytes);
 
 // Ends the call: one empty message and the end of the stream, or the error in the latter. May be
 // sent before the request is complete.

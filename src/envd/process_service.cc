@@ -261,7 +261,7 @@ Task<Status> ProcessService::ReadInputs(http::Exchange& exchange) {
   auto limit = static_cast<size_t>(settings_.limits.max_input_bytes);
   std::shared_ptr<Process> process;
   for (;;) {
-    CO_TRY_ASSIGN(std::optional<json::object> message, co_await ReadEnvelope(exchange, limit));
+    CO_TRY_ASSIGN(std::optional<json::object> message, co_await ReadClientMessage(exchange, limit));
     if (!message) co_return Status();
     Fields fields(*message);
     CO_TRY_ASSIGN(std::string_view kind, fields.OneOf({"start", "data", "keepalive"}));

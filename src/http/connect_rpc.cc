@@ -95,32 +95,13 @@ Task<Result<boost::json::object>> CallUnary(Exchange& exchange, const UnaryMetho
   }
 }
 
-// Exactly `out` bytes; false if the body ends before the first.
-Task<Result<bool>> ReadExactly(Exchange& exchange, std::span<char> out) {
-  for (size_t filled = 0; filled < out.size();) {
-    CO_TRY_ASSIGN(size_t n, co_await exchange.Read(out.subspan(filled)));
-    if (n == 0 && filled == 0) co_return false;
-    if (n == 0) co_return Fail(Code::kInvalidArgument, "the request message is cut off");
-    filled += n;
-  }
-  co_return true;
-}
-
 Task<Result<boost::json::object>> ReadMessage(Exchange& exchange, size_t max_bytes) {
   CO_TRY(CheckHeaders(exchange.request(), "Connect-Content-Encoding"));
-  char head[kEnvelopeHead];
-  CO_TRY_ASSIGN(bool present, co_await ReadExactly(exchange, head));
-  if (!present) co_return Fail(Code::kInvalidArgument, "the request message is missing");
-  auto byte = [&](size_t i) { return static_cast<uint8_t>(head[i]); };
-  if (byte(0) & kCompressed)
-    co_return Fail(Code::kInvalidArgument, "compressed messages were not agreed on");
-  if (byte(0) != 0) co_return Fail(Code::kInvalidArgument, "unknown flags on the request message");
-  size_t size = size_t{byte(1)} << 24 | size_t{byte(2)} << 16 | size_t{byte(3)} << 8 | byte(4);
-  if (size > max_bytes) co_return tl::unexpected(TooLarge(max_bytes));
-  std::string payload(size, '\0');
-  CO_TRY_ASSIGN(bool complete, co_await ReadExactly(exchange, payload));
-  if (!complete) co_return Fail(Code::kInvalidArgument, "the request message is cut off");
-  co_return ParseObject(payload);
+  CO_TRY_ASSIGN(auto envelope, co_await ReadEnvelope(exchange, max_bytes));
+  if (!envelope) co_return Fail(Code::kInvalidArgument, "the request message is missing");
+  if (envelope->flags != 0)
+    co_return Fail(Code::kInvalidArgument, "unknown flags on the request message");
+  co_return ParseObject(envelope->payload);
 }
 
 Task<Status> CallStream(MessageStream& stream, const StreamMethod& method,
@@ -143,6 +124,36 @@ std::string Envelope(std::string_view payload, uint8_t flags) {
   for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(size >> shift);
   out += payload;
   return out;
+}
+
+Task<Result<std::optional<ReceivedEnvelope>>> ReadEnvelope(Exchange& exchange, size_t max_bytes) {
+  // SECURITY: memory is taken as bytes arrive, not as the length promises them.
+  constexpr size_t kPiece = 64 << 10;
+  std::string data;
+  size_t size = kEnvelopeHead;
+  ReceivedEnvelope envelope;
+  for (bool head_done = false;;) {
+    size_t filled = data.size();
+    data.resize(std::min(size, filled + kPiece));
+    while (filled < data.size()) {
+      CO_TRY_ASSIGN(size_t n, co_await exchange.Read(std::span(data).subspan(filled)));
+      if (n == 0 && filled == 0 && !head_done) co_return std::nullopt;
+      if (n == 0) co_return Fail(Code::kInvalidArgument, "the request message is cut off");
+      filled += n;
+    }
+    if (filled < size) continue;
+    if (head_done) break;
+    auto byte = [&](size_t i) { return static_cast<uint8_t>(data[i]); };
+    envelope.flags = byte(0);
+    if (envelope.flags & kCompressed)
+      co_return Fail(Code::kInvalidArgument, "compressed messages were not agreed on");
+    size = size_t{byte(1)} << 24 | size_t{byte(2)} << 16 | size_t{byte(3)} << 8 | byte(4);
+    if (size > max_bytes) co_return tl::unexpected(TooLarge(max_bytes));
+    head_done = true;
+    data.clear();
+  }
+  envelope.payload = std::move(data);
+  co_return envelope;
 }
 
 std::optional<std::chrono::milliseconds> ConnectTimeout(const RequestHead& request) {

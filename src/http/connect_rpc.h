@@ -15,6 +15,14 @@ namespace caisson::http {
 // An envelope of the streaming protocol: flag byte, big-endian length, payload.
 std::string Envelope(std::string_view payload, uint8_t flags = 0);
 
+struct ReceivedEnvelope {
+  uint8_t flags = 0;
+  std::string payload;
+};
+// The next envelope of a request; nothing at its end. kInvalidArgument: cut off, or compressed.
+// kResourceExhausted: larger than `max_bytes`.
+Task<Result<std::optional<ReceivedEnvelope>>> ReadEnvelope(Exchange& exchange, size_t max_bytes);
+
 // The client's Connect-Timeout-Ms; nothing when absent (no limit).
 std::optional<std::chrono::milliseconds> ConnectTimeout(const RequestHead& request);
 

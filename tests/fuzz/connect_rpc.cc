@@ -24,7 +24,7 @@ Task<Status> ServerStream(http::MessageStream& stream, json::object request) {
 
 Task<Status> ReadClientStream(http::Exchange& exchange) {
   for (;;) {
-    CO_TRY_ASSIGN(auto message, co_await envd::ReadEnvelope(exchange, kMaxRequest));
+    CO_TRY_ASSIGN(auto message, co_await envd::ReadClientMessage(exchange, kMaxRequest));
     if (!message) co_return Status();
   }
 }

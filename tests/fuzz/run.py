@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Builds the fuzzers and runs each for a while. ./test fuzz calls this; by hand:
+
+    tests/fuzz/run.py [--seconds N] [--jobs N] [WORD...]     only targets whose name contains a WORD
+
+Inputs that reach new code are kept in build-fuzz/corpus, so that a later run goes on where this one
+ended. An input that breaks something is kept in build/test-results/fuzz; the report says how to run
+it again, and it belongs into tests/fuzz/corpus once the mistake is mended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = ROOT / "tests/fuzz"
+BUILD = ROOT / "build-fuzz"
+ARTIFACTS = ROOT / "build/test-results/fuzz"
+
+DICTIONARIES = {"http": "http.dict", "gateway": "http.dict", "connect": "json.dict", "e2b_body": "json.dict",
+                "envd": "json.dict", "engine": "json.dict"}
+# What a single input may take: time shows what is quadratic, memory what trusts a length it was told.
+BOUNDS = ("-timeout=5", "-malloc_limit_mb=64", "-rss_limit_mb=1024", "-max_len=32768")
+
+
+@dataclass
+class Finding:
+    target: str
+    failure: str = ""
+    figures: str = ""
+
+
+def targets() -> list[str]:
+    return re.findall(r"^caisson_fuzzer\((\w+)\)", (HERE / "CMakeLists.txt").read_text(), re.MULTILINE)
+
+
+def build(names: list[str]) -> None:
+    if not (BUILD / "build.ninja").exists():
+        subprocess.run(["cmake", "--preset", "fuzz"], cwd=ROOT, check=True, timeout=120, stdout=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-C", str(BUILD), *(f"fuzz_{name}" for name in names)], check=True, timeout=900)
+
+
+def describe(log: str) -> str:
+    """The last line of counters, in words."""
+    done = re.findall(r"^#(\d+)\s+DONE\s+cov: (\d+) ft: (\d+) corp: (\d+)/\S+ .*exec/s: (\d+) rss: (\d+)Mb", log,
+                      re.MULTILINE)
+    if not done:
+        return ""
+    runs, edges, features, corpus, rate, memory = done[-1]
+    return (f"{int(runs):>10,} executions, {int(rate):>7,}/s, {edges:>5} edges, {features:>6} features, "
+            f"corpus {corpus:>4}, {memory} MB")
+
+
+def run(name: str, seconds: int) -> Finding:
+    corpus = BUILD / "corpus" / name
+    corpus.mkdir(parents=True, exist_ok=True)
+    program = BUILD / "fuzz" / f"fuzz_{name}"
+    command = [str(program), f"-max_total_time={seconds}", *BOUNDS, "-print_final_stats=1",
+               f"-artifact_prefix={ARTIFACTS}/{name}-", str(corpus), str(HERE / "corpus" / name)]
+    command += [f"-dict={HERE / file}" for prefix, file in DICTIONARIES.items() if name.startswith(prefix)]
+    environment = dict(os.environ, ASAN_OPTIONS="quarantine_size_mb=32:allocator_may_return_null=0",
+                       UBSAN_OPTIONS="print_stacktrace=1", ASAN_SYMBOLIZER_PATH="/usr/bin/llvm-symbolizer-19")
+    log_path = ARTIFACTS / f"{name}.log"
+    with open(log_path, "wb") as log:
+        try:
+            code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
+                                  timeout=seconds + 120).returncode
+        except subprocess.TimeoutExpired:
+            code = -1
+    text = log_path.read_text(errors="replace")
+    if code == 0:
+        return Finding(name, figures=describe(text))
+    written = re.findall(r"Test unit written to (\S+)", text)
+    again = f"{program.relative_to(ROOT)} {written[-1]}" if written else "there is no input to repeat"
+    end = "\n".join(text.splitlines()[-60:])
+    return Finding(name, failure=f"exit code {code}; to see it again: {again}\nlog: {log_path}\n{end}")
+
+
+def write_report(path: str, findings: list[Finding]) -> None:
+    suite = ElementTree.Element("testsuite", name="fuzz")
+    for finding in findings:
+        case = ElementTree.SubElement(suite, "testcase", classname="fuzz", name=finding.target)
+        if finding.failure:
+            printable = re.sub(r"[^\t\n\x20-\x7e]", "?", finding.failure)
+            ElementTree.SubElement(case, "failure", message="the fuzzer found something").text = printable
+    ElementTree.ElementTree(suite).write(path)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=int(os.environ.get("FUZZ_SECONDS") or 60))
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("words", nargs="*", default=[word for word in [os.environ.get("TEST_CASE")] if word])
+    options = parser.parse_args()
+    names = [name for name in targets() if not options.words or any(word in name for word in options.words)]
+    build(names)
+    ARTIFACTS.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        findings = list(pool.map(lambda name: run(name, options.seconds), names))
+    for finding in findings:
+        print(f"| {finding.target:15} {finding.figures or finding.failure.splitlines()[0]}")
+    if os.environ.get("JUNIT_XML"):
+        write_report(os.environ["JUNIT_XML"], findings)
+    return 1 if any(finding.failure for finding in findings) or not findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
