@@ -28,6 +28,8 @@ TEST(Config, ErrorsNameTheLine) {
   EXPECT_NE(Load(config, "lissten = \"x\"").error().message().find("'lissten'"), std::string::npos);
   EXPECT_FALSE(Load(config, "listen = "));
   EXPECT_FALSE(Load(config, "[\n"));
+  EXPECT_TRUE(Load(config, "# d\u00e9j\u00e0\ndata_dir = \"/donn\u00e9es\"\n"));
+  EXPECT_EQ(config.data_dir, "/donn\u00e9es");
 }
 
 TEST(Config, FinishDerivesAndChecks) {

@@ -48,7 +48,8 @@ std::optional<ProcStat> ParseProcStat(std::string_view text) {
   auto pid = ParseInt<pid_t>(Trim(text.substr(0, open)));
   // Fields after the name, counted from 0: state, ppid, pgrp, session, ... (proc(5) counts from 3).
   auto field = Split(Trim(text.substr(close + 1)), ' ');
-  if (!pid || field.size() < 22) return std::nullopt;
+  // SECURITY: kill(-1) hits everybody, and root of a sandbox may have put a /proc of its own there.
+  if (!pid || *pid <= 0 || field.size() < 22) return std::nullopt;
   ProcStat stat;
   stat.pid = *pid;
   stat.parent = ParseInt<pid_t>(field[1]).value_or(0);

@@ -39,8 +39,12 @@ bool IsServerKey(std::string_view value) {
 // SECURITY: programs in a sandbox are strangers. Whoever may talk to them must not thereby hand
 // them the key of the whole server.
 void StripSecrets(http::Headers& headers) {
-  for (std::string_view name : {"X-API-KEY", "Authorization"})
-    if (IsServerKey(Trim(headers.Value(name)))) headers.Remove(name);
+  for (std::string_view name : {"X-API-KEY", "Authorization"}) {
+    bool any = std::any_of(headers.begin(), headers.end(), [&](const auto& field) {
+      return EqualsIgnoreCase(field.first, name) && IsServerKey(Trim(field.second));
+    });
+    if (any) headers.Remove(name);  // all of that name: a key may stand behind another value
+  }
   headers.Remove("E2b-Traffic-Access-Token");
 }
 
