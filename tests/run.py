@@ -84,6 +84,11 @@ def fuzz_suite(seconds: int) -> Suite:
     return Suite("fuzz", "script", ("tests/fuzz/run.py", "--seconds", str(seconds)), 900 + seconds * (targets + 3) // 2)
 
 
+def sanitizer_suite() -> Suite:
+    """The end-to-end suites once more, against programs built with sanitizers."""
+    return Suite("sanitizers", "script", ("tests/sanitizers/run.py",), 3000)
+
+
 # ---- results --------------------------------------------------------------------------------
 
 
@@ -326,14 +331,14 @@ def main() -> int:
     filters = [argument for argument in arguments if argument != "quick"]
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER, see end_leftovers()
     RESULTS.mkdir(parents=True, exist_ok=True)
-    suites = [*gtest_suites(), *SUITES, *node_suites(), fuzz_suite(fuzz_seconds)]
+    suites = [*gtest_suites(), *SUITES, *node_suites(), fuzz_suite(fuzz_seconds), sanitizer_suite()]
     chosen = select(suites, filters, quick)
     if not chosen:
         print(f"No suite is called like that. Suites: {' '.join(suite.name for suite in suites)}")
     environment = dict(os.environ, PATH=f"{VENV / 'bin'}:{os.environ['PATH']}", PYTHONDONTWRITEBYTECODE="1")
     total = Outcome()
     try:
-        if any(suite.kind in ("pytest", "node") for suite, _ in chosen):
+        if any(suite.kind in ("pytest", "node", "script") for suite, _ in chosen):
             prepare_python()
         if any(suite.kind == "node" for suite, _ in chosen):
             prepare_node(environment["PATH"])

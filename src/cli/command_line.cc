@@ -413,6 +413,13 @@ tl::expected<T, Exit> OrUsage(Result<T> result) {
   return tl::unexpected(Exit{kUsage, "caisson: " + result.error().message() + "\n"});
 }
 
+// Not converted from one expected to the other: tl::expected leaks a value made by default.
+template <class T>
+tl::expected<Command, Exit> Chosen(Result<T> result) {
+  TRY_ASSIGN(T command, OrUsage(std::move(result)));
+  return command;
+}
+
 }  // namespace
 
 tl::expected<Command, Exit> ParseCommandLine(int argc, const char* const* argv,
@@ -460,10 +467,10 @@ tl::expected<Command, Exit> ParseCommandLine(int argc, const char* const* argv,
     TRY_ASSIGN(Config config, OrUsage(doctor_options.Build(environment)));
     return DoctorCommand{std::move(config), doctor_json};
   }
-  if (app.got_subcommand(key)) return OrUsage(key_options.Build(environment));
-  if (app.got_subcommand(sandbox)) return OrUsage(sandbox_options.Build(environment));
-  if (app.got_subcommand(snapshot)) return OrUsage(snapshot_options.Build(environment));
-  if (app.got_subcommand(drain)) return OrUsage(drain_options.Build(environment));
+  if (app.got_subcommand(key)) return Chosen(key_options.Build(environment));
+  if (app.got_subcommand(sandbox)) return Chosen(sandbox_options.Build(environment));
+  if (app.got_subcommand(snapshot)) return Chosen(snapshot_options.Build(environment));
+  if (app.got_subcommand(drain)) return Chosen(drain_options.Build(environment));
   return VersionCommand{};
 }
 

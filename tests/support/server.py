@@ -251,6 +251,8 @@ class CaissonServer:
             self.stop()
         finally:
             self.crash()
+            if kept := os.environ.get("KEEP_SERVER_LOGS"):
+                shutil.copy(self.log_path, Path(kept) / f"{self.scratch.name}.server.log")
             shutil.rmtree(self.scratch, ignore_errors=True)
 
     def __enter__(self) -> CaissonServer:
