@@ -26,7 +26,7 @@ BUILD = ROOT / "build-fuzz"
 ARTIFACTS = ROOT / "build/test-results/fuzz"
 
 DICTIONARIES = {"http": "http.dict", "gateway": "http.dict", "connect": "json.dict", "e2b_body": "json.dict",
-                "envd": "json.dict", "engine": "json.dict"}
+                "envd": "json.dict", "engine": "json.dict", "saved": "json.dict"}
 # What a single input may take: time shows what is quadratic, memory what trusts a length it was told.
 BOUNDS = ("-timeout=5", "-malloc_limit_mb=64", "-rss_limit_mb=1024", "-max_len=32768")
 
