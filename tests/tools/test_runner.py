@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -102,3 +103,18 @@ def test_filters_choose_suites_and_cases(runner) -> None:
     assert [s.name for s, _ in runner.select(suites, [], quick=True)] == ["base_test"]
     assert [(s.name, c) for s, c in runner.select(suites, ["node:list"], quick=False)] == [("node-e2b", "list")]
     assert runner.select(suites, ["nothing"], quick=False) == []
+
+
+@pytest.mark.quick
+def test_figures_of_a_suite_are_kept(runner) -> None:
+    outcome = run(runner, "echo '| 5 runs'; echo other; echo '<t><testcase name=\"a\"/></t>' > $JUNIT_XML", kind="script")
+    assert outcome.figures == ["| 5 runs"] and outcome.passed == 1
+
+
+def test_a_fuzzer_has_seeds_and_time(runner) -> None:
+    folder = RUNNER.parent / "fuzz"
+    targets = re.findall(r"^caisson_fuzzer\((\w+)\)", (folder / "CMakeLists.txt").read_text(), re.MULTILINE)
+    assert len(targets) >= 15
+    for target in targets:
+        assert any((folder / "corpus" / target).iterdir()), target
+    assert runner.fuzz_suite(60).deadline > 60 * len(targets) / 2
