@@ -12,6 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "engine/capabilities.h"
 #include "engine/mount.h"
 
@@ -69,6 +71,21 @@ Status Hide(const std::vector<std::string>& paths, const char* nothing) {
   return {};
 }
 
+Status WriteSetting(const char* path, uint64_t value) {
+  UniqueFd fd(open(path, O_WRONLY | O_CLOEXEC));
+  std::string text = std::to_string(value);
+  if (!fd || write(fd.get(), text.data(), text.size()) < 0) return FailErrno("setting {}", path);
+  return {};
+}
+
+// SECURITY: a user namespace begins without a limit of its own, and what it uses counts as the
+// engine's user's, like that of every other sandbox. One could take it all, and in its neighbours
+// nobody could watch a file any more.
+Status LimitInotify(const MachineShare& share) {
+  TRY(WriteSetting("proc/sys/user/max_inotify_instances", share.inotify_instances));
+  return WriteSetting("proc/sys/user/max_inotify_watches", share.inotify_watches);
+}
+
 // proc and sys as the sandbox shall see them, in places from which they are moved into the root.
 // `ping`: a setting that can be written once the gid map is there, when proc/sys is read-only.
 Status MakeKernelFileSystems(const ChildPlan& plan, UniqueFd& ping) {
@@ -78,6 +95,7 @@ Status MakeKernelFileSystems(const ChildPlan& plan, UniqueFd& ping) {
   TRY(Mount("sysfs", kSysPoint, kKernelFs | MS_RDONLY, nullptr));
   ping.Reset(open("proc/sys/net/ipv4/ping_group_range", O_WRONLY | O_CLOEXEC));
   if (!ping) return FailErrno("opening ping_group_range");
+  TRY(LimitInotify(*plan.share));
   // A user namespace inside may mount proc only where nothing of this one is covered.
   if (plan.nesting) return {};
   TRY(BindReadOnly(plan.meminfo.c_str(), kMeminfoPath));
@@ -101,7 +119,7 @@ Status Move(const char* from, const char* to) {
 
 // The current directory is the sandbox's root when this returns. Until BecomeRoot() this process is
 // host root by number, which alone may look into the engine's directory.
-Status MakeMounts(int root) {
+Status MakeMounts(int root, uint64_t terminals) {
   TRY_ASSIGN(UniqueFd envd, ReadOnlyCopy(kEnvdFile));
   TRY(Attach(root, kMountPoint));
   TRY(Move(kProcPoint, fmt::format("{}/proc", kMountPoint).c_str()));
@@ -109,8 +127,9 @@ Status MakeMounts(int root) {
   if (chdir(kMountPoint)) return FailErrno("entering the sandbox's root");
   TRY(Attach(envd.get(), kEnvdPath + 1));
   TRY(BecomeRoot());
+  // SECURITY: without `max`, one sandbox could take every terminal of the machine.
   return Mount("devpts", "dev/pts", MS_NOSUID | MS_NOEXEC,
-               "newinstance,ptmxmode=0666,mode=0620,gid=5");
+               fmt::format("newinstance,ptmxmode=0666,mode=0620,gid=5,max={}", terminals).c_str());
 }
 
 Status Pivot() {
@@ -177,7 +196,8 @@ Status BecomeEnvd(const ChildPlan& plan, int& boot) {
   TRY(Await(boot, kConnected));
   TRY(plan.steps->Run(Step::kSettle, [&] { return SettleIn(plan, std::move(ping)); }));
   TRY_ASSIGN(UniqueFd root, Await(boot, kRootReady));
-  TRY(plan.steps->Run(Step::kMounts, [&] { return MakeMounts(root.get()); }));
+  TRY(plan.steps->Run(Step::kMounts,
+                      [&] { return MakeMounts(root.get(), plan.share->terminals); }));
   TRY(plan.steps->Run(Step::kPivot, Pivot));
   TRY(ArrangeDescriptors(boot));
   root.Release();  // closed by that
@@ -204,12 +224,13 @@ std::vector<std::string> Existing(std::initializer_list<const char*> paths) {
 
 KernelPaths KernelPaths::Find() {
   // What containers commonly hide: memory and keys of the kernel, timing of other sandboxes, the
-  // machine's firmware. debugfs, tracefs and securityfs are not mounted inside to begin with.
+  // machine's firmware, and the block devices, whose files name every other sandbox. debugfs,
+  // tracefs and securityfs are not mounted inside to begin with.
   return {
       Existing({"/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/latency_stats",
                 "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/interrupts"}),
       Existing({"/proc/acpi", "/proc/asound", "/proc/scsi", "/sys/firmware",
-                "/sys/devices/virtual/powercap"}),
+                "/sys/devices/virtual/block", "/sys/devices/virtual/powercap"}),
       Existing({"/proc/sys", "/proc/sysrq-trigger", "/proc/bus", "/proc/fs", "/proc/irq"})};
 }
 
@@ -221,6 +242,21 @@ std::vector<HostMount> HostMounts(const KernelPaths& paths, bool nesting) {
   for (const std::string& path : paths.hidden_files) mounts.push_back({"/" + path, kShowsNothing});
   for (const std::string& path : paths.hidden_dirs) mounts.push_back({"/" + path, kShowsEmptyDir});
   return mounts;
+}
+
+Result<MachineShare> MachineShare::Find() {
+  constexpr uint64_t kParts = 4;
+  auto part = [](const char* setting) -> Result<uint64_t> {
+    TRY_ASSIGN(std::string text, ReadFile(setting));
+    auto total = ParseInt<uint64_t>(Trim(text));
+    if (!total) return Fail(Code::kInternal, "{} is not a number", setting);
+    return std::max<uint64_t>(*total / kParts, 1);
+  };
+  MachineShare share;
+  TRY_ASSIGN(share.inotify_instances, part("/proc/sys/fs/inotify/max_user_instances"));
+  TRY_ASSIGN(share.inotify_watches, part("/proc/sys/fs/inotify/max_user_watches"));
+  TRY_ASSIGN(share.terminals, part("/proc/sys/kernel/pty/max"));
+  return share;
 }
 
 void RunChild(const ChildPlan& plan) {

@@ -55,12 +55,22 @@ inline constexpr const char* kShowsEmptyDir = "empty";
 // Every mount that RunChild() makes of a file of the host. `source` is one of the kinds above.
 std::vector<HostMount> HostMounts(const KernelPaths& paths, bool nesting);
 
+// How much one sandbox may take of what the kernel counts for all of them together. Found once.
+struct MachineShare {
+  uint64_t inotify_instances = 0;
+  uint64_t inotify_watches = 0;
+  uint64_t terminals = 0;
+
+  static Result<MachineShare> Find();
+};
+
 // Prepared before clone3, so that the child has little to do and nothing to look for.
 struct ChildPlan {
   int boot = -1;
   const CgroupEntry* cgroup = nullptr;
   const SeccompFilter* seccomp = nullptr;
   const KernelPaths* paths = nullptr;
+  const MachineShare* share = nullptr;
   Steps* steps = nullptr;
   std::string meminfo;  // the file to be shown as /proc/meminfo
   std::string boot_id;  // the file to be shown as the kernel's boot id

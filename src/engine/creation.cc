@@ -59,6 +59,7 @@ Status Creation::Clone() {
                  .cgroup = &entry,
                  .seccomp = &host_.seccomp(),
                  .paths = &host_.kernel_paths(),
+                 .share = &host_.share(),
                  .steps = &host_.steps(),
                  .meminfo = std::move(meminfo),
                  .boot_id = RecordFile::BootIdPath(spec_.id),

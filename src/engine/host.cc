@@ -75,6 +75,7 @@ Result<std::unique_ptr<Host>> Host::Open(const Config& config, const NetworkRoot
   }
   TRY_ASSIGN(host->seccomp_, SeccompFilter::Compile(config.nesting));
   host->kernel_paths_ = KernelPaths::Find();
+  TRY_ASSIGN(host->share_, MachineShare::Find());
   TRY_ASSIGN(host->boot_id_, ReadBootId());
   return host;
 }

@@ -35,6 +35,7 @@ class Host {
   BlankImages& blank_images() { return blank_images_; }
   const SeccompFilter& seccomp() const { return seccomp_; }
   const KernelPaths& kernel_paths() const { return kernel_paths_; }
+  const MachineShare& share() const { return share_; }
   Steps& steps() { return steps_; }
   const std::string& boot_id() const { return boot_id_; }
   // Null when sandboxes can have only their loopback here.
@@ -67,6 +68,7 @@ class Host {
   BlankImages blank_images_;
   SeccompFilter seccomp_;
   KernelPaths kernel_paths_;
+  MachineShare share_;
   Steps steps_;
   std::string boot_id_;
   struct Template {

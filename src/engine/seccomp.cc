@@ -83,8 +83,9 @@ Result<std::vector<sock_filter>> CompileNames(bool nesting) {
 Result<std::vector<sock_filter>> CompileArguments(bool nesting) {
   TRY_ASSIGN(Context context, NewFilter(SCMP_ACT_ALLOW));
   // SECURITY: TIOCSTI types into the terminal of whoever attached to it, TIOCLINUX into a console.
-  // The kernel looks at the low 32 bits only, so must we.
-  for (unsigned request : {TIOCSTI, TIOCLINUX})
+  // TIOCSETD reaches line disciplines: drivers for modems that nobody looked at for long, some of
+  // which were the way to root. The kernel looks at the low 32 bits only, so must we.
+  for (unsigned request : {TIOCSTI, TIOCLINUX, TIOCSETD})
     TRY(AddIf(context, SCMP_ACT_ERRNO(EPERM), "ioctl",
               SCMP_A1_64(SCMP_CMP_MASKED_EQ, 0xffffffffu, request)));
   // SECURITY: only families whose code is in daily use by everybody: not AF_PACKET, AF_VSOCK,

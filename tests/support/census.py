@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 import time
 from pathlib import Path
 
 from support.server import CaissonServer
 
 
-def _tag(server: CaissonServer) -> str:
+def tag_of(server: CaissonServer) -> str:
     """The eight digits in every name the server gives on the machine; see engine/slot.h."""
     return hashlib.sha256(str(server.data_dir).encode()).hexdigest()[:8]
 
 
 def sandbox_pids(server: CaissonServer) -> list[int]:
     """Every process inside a sandbox of this server."""
-    mark = f"/caisson-{_tag(server)}/"
+    mark = f"/caisson-{tag_of(server)}/"
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -59,7 +60,7 @@ def _backing_file(device: Path) -> str:
 
 def take(server: CaissonServer) -> dict[str, list[str]]:
     """Kinds of things with their names; kinds without any are left out."""
-    tag, data_dir = _tag(server), str(server.data_dir)
+    tag, data_dir = tag_of(server), str(server.data_dir)
     cgroups = []
     for directory, names, _ in os.walk("/sys/fs/cgroup"):
         if f"/caisson-{tag}" in directory:
@@ -69,7 +70,7 @@ def take(server: CaissonServer) -> dict[str, list[str]]:
         "processes": [f"{pid} {_command(pid)}" for pid in sandbox_pids(server)],
         "cgroups": cgroups,
         "slots": [p.name for p in slots if _target(p).endswith(":" + data_dir)],
-        "links": [p.name for p in _entries("/sys/class/net") if p.name.startswith(f"cs{tag[:4]}-")],
+        "links": [name for _, name in socket.if_nameindex() if name.startswith(f"cs{tag[:4]}-")],
         "loops": [p.name for p in _entries("/sys/block") if _backing_file(p).startswith(data_dir)],
         "files": [p.name for p in _entries(data_dir + "/engine/sandboxes")],
         "mounts": [

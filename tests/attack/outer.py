@@ -1,0 +1,63 @@
+"""Limits around the server and all its sandboxes, set before the first of them exists: if a wall of
+a sandbox fails while a bomb goes off, the machine does not go down with it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from support.census import tag_of
+from support.server import CaissonServer
+
+ROOT = Path("/sys/fs/cgroup")
+MEMORY_BYTES = 3 << 30
+PROCESSES = 4000
+
+
+def _tree(controller: str) -> Path:
+    """Where a controller's tree is: of its own (v1), or the one tree (v2)."""
+    return ROOT / controller if (ROOT / controller / "cgroup.procs").exists() else ROOT
+
+
+def _own(controller: str) -> Path:
+    """The cgroup this process is in."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, names, path = line.split(":", 2)
+        if controller in names.split(",") or (not names and _tree(controller) == ROOT):
+            return _tree(controller) / path.lstrip("/")
+    raise AssertionError(f"no cgroup of {controller}")
+
+
+def _limit(directory: Path) -> None:
+    wanted = {"memory.limit_in_bytes": MEMORY_BYTES, "memory.max": MEMORY_BYTES,
+              "pids.max": PROCESSES}
+    for name, value in wanted.items():
+        if (directory / name).exists():
+            (directory / name).write_text(str(value))
+
+
+class OuterLimits:
+    def __init__(self) -> None:
+        self.before = {c: _own(c) for c in ("memory", "pids")}
+        self.made = {c: _tree(c) / f"caisson-attack-{os.getpid()}" for c in ("memory", "pids")}
+
+    def __enter__(self) -> OuterLimits:
+        for directory in set(self.made.values()):
+            directory.mkdir(exist_ok=True)
+            _limit(directory)
+            (directory / "cgroup.procs").write_text(str(os.getpid()))
+        return self
+
+    def cover(self, server: CaissonServer) -> None:
+        """Sandboxes do not live below the server's cgroup but in one beside it: limit that, too."""
+        name = f"caisson-{tag_of(server)}"
+        covered = [path for c in ("memory", "pids") for path in _tree(c).rglob(name)]
+        assert covered, f"no cgroup {name}: the sandboxes of this server cannot be limited"
+        for directory in covered:
+            _limit(directory)
+
+    def __exit__(self, *_: object) -> None:
+        for controller, directory in self.made.items():
+            (self.before[controller] / "cgroup.procs").write_text(str(os.getpid()))
+            if directory.exists():
+                directory.rmdir()
