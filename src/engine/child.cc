@@ -229,7 +229,7 @@ KernelPaths KernelPaths::Find() {
   return {
       Existing({"/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/latency_stats",
                 "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/interrupts"}),
-      Existing({"/proc/acpi", "/proc/asound", "/proc/scsi", "/sys/firmware",
+      Existing({"/proc/acpi", "/proc/asound", "/proc/pressure", "/proc/scsi", "/sys/firmware",
                 "/sys/devices/virtual/block", "/sys/devices/virtual/powercap"}),
       Existing({"/proc/sys", "/proc/sysrq-trigger", "/proc/bus", "/proc/fs", "/proc/irq"})};
 }

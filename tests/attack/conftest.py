@@ -4,9 +4,11 @@ a secret, attackers of both accounts, and canaries on the host that are looked a
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from guest import Guest, compile_calls
@@ -16,12 +18,11 @@ from probes import summary
 from world import Canaries, World
 
 from support.rest import Rest
-from support.server import CaissonServer
+from support.server import CaissonServer, find_templates
 
-# Small sandboxes: a bomb is soon over, and two of them fit below the outer limits.
+# Small sandboxes: a bomb is soon over, and all of them fit below the outer limits.
+TEMPLATE = {"memoryMB": 256, "diskSizeMB": 192}
 SETTINGS = {
-    "CAISSON_SANDBOX_MEMORY_MB": "256",
-    "CAISSON_SANDBOX_DISK_MB": "192",
     "CAISSON_SANDBOX_PIDS": "256",
     "CAISSON_ENVD_TIMEOUT_MS": "2000",
     "CAISSON_HTTP_HEADER_TIMEOUT_MS": "3000",
@@ -40,9 +41,26 @@ def internet() -> Iterator[Internet]:
 
 
 @pytest.fixture(scope="session")
-def server(internet: Internet) -> Iterator[CaissonServer]:
+def small_template(tmp_path_factory) -> Path:
+    """A directory of templates whose `base` is the usual one, but small."""
+    directory = tmp_path_factory.mktemp("templates")
+    base = find_templates(directory) / "base"
+    small = directory / "small/base"
+    small.mkdir(parents=True)
+    settings = json.loads((base / "template.json").read_text())
+    (small / "template.json").write_text(json.dumps({**settings, **TEMPLATE}))
+    (small / "rootfs").symlink_to((base / "rootfs").resolve())
+    for parent in (small, *small.parents):
+        if parent.stat().st_mode & 0o5 != 0o5:
+            parent.chmod(parent.stat().st_mode | 0o005)  # the server process is not root
+    return small.parent
+
+
+@pytest.fixture(scope="session")
+def server(internet: Internet, small_template: Path) -> Iterator[CaissonServer]:
     with OuterLimits() as limits:
-        instance = CaissonServer(env={**SETTINGS, "CAISSON_DNS": internet.resolver})
+        instance = CaissonServer(env={**SETTINGS, "CAISSON_DNS": internet.resolver,
+                                      "CAISSON_TEMPLATE_DIR": str(small_template)})
         try:
             instance.start()
             limits.cover(instance)

@@ -1,0 +1,431 @@
+"""Rows 23 to 29: taking everything. All of it under the outer limits of conftest.py, bounded in
+time, and each with a look at the neighbour, at the server's memory and at what the API says."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+from e2b import InvalidArgumentException
+from guest import Guest
+from probes import probe
+from world import World
+
+from support.envd import Envd
+from support.processes import envd_pid
+from support.rest import Rest
+from support.server import CaissonServer
+
+pytestmark = pytest.mark.timeout(120)
+
+MAX_GROWTH = 96 << 20  # of all processes of the server together, while somebody floods them
+PIDS = 256
+
+
+def resident(server: CaissonServer) -> int:
+    """Bytes of memory of the server's processes."""
+    total = 0
+    for pid in server.program_pids():
+        with open(f"/proc/{pid}/statm") as statm:
+            total += int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return total
+
+
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not within {seconds} s: {what}"
+        time.sleep(0.1)
+
+
+def neighbour_answers(world: World) -> None:
+    out, _, end = world.neighbour_envd.run("echo well")
+    assert out == b"well\n" and end.get("exited"), end
+
+
+def story(rest: Rest, sandbox_id: str) -> str:
+    entries = rest.get(f"/sandboxes/{sandbox_id}/logs").json()["logEntries"]
+    return "\n".join(entry["message"] for entry in entries)
+
+
+# ---- 23: processes ----------------------------------------------------------------------------
+
+FORK_BOMB = """
+import time
+made, end = [], time.time() + 3
+while time.time() < end:
+    try:
+        child = os.fork()
+    except OSError:
+        time.sleep(0.01)
+        continue
+    if child == 0:
+        time.sleep(30)
+        os._exit(0)
+    made.append(child)
+for child in made:
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+print(json.dumps(len(made)))
+"""
+
+
+@probe(23)
+def test_fork_bomb(guest: Guest, world: World):
+    results: list[object] = []
+    bomb = threading.Thread(target=lambda: results.append(guest.python(FORK_BOMB, timeout=60)))
+    bomb.start()
+    times = 0
+    while bomb.is_alive():
+        neighbour_answers(world)
+        times += 1
+    bomb.join()
+    assert times > 0
+    assert results and PIDS // 2 < results[0] < PIDS, results
+    wait_until(lambda: guest.run("echo well").out == "well\n", "the sandbox itself works again")
+
+
+@probe(23)
+def test_the_classic_fork_bomb_is_over_with_its_sandbox(fresh: Guest, world: World, rest: Rest):
+    fresh.sandbox.commands.run("bomb() { bomb | bomb & }; bomb", background=True, timeout=20)
+    time.sleep(2)
+    neighbour_answers(world)
+    assert rest.kill(fresh.id).status == 204
+    assert rest.get(f"/sandboxes/{fresh.id}").status == 404
+
+
+# ---- 24: memory -------------------------------------------------------------------------------
+
+
+@probe(24)
+@pytest.mark.parametrize("how", ["anonymous", "shared", "memfd", "shm file", "pipes", "tmpfs"])
+def test_memory_bombs(guest: Guest, world: World, how: str):
+    bombs = {
+        "anonymous": "b = bytearray(2 << 30)",
+        "shared": "import mmap; m = mmap.mmap(-1, 2 << 30)\n"
+                  "for i in range(0, 2 << 30, 4096): m[i] = 1",
+        "memfd": "import os; f = os.memfd_create('x')\nwhile True: os.write(f, bytes(1 << 20))",
+        "shm file": "f = open('/dev/shm/bomb', 'wb')\nwhile True: f.write(bytes(1 << 20))",
+        "pipes": "import os, fcntl\np = []\nwhile True:\n r, w = os.pipe()\n p.append((r, w))\n"
+                 " fcntl.fcntl(w, 1031, 1 << 20)\n os.set_blocking(w, False)\n"
+                 " os.write(w, bytes(1 << 20))",
+        "tmpfs": "import os; os.mkdir('/tmp/t')\n"
+                 "assert os.system('mount -t tmpfs -o size=9g t /tmp/t') == 0",
+    }
+    script = bombs[how].replace("'", "'\\''")
+    done = guest.run(f"python3 -c '{script}'; code=$?; rm -rf /dev/shm/bomb /tmp/t; exit $code", 60)
+    assert done.code != 0, done
+    neighbour_answers(world)
+    assert guest.run("echo well").out == "well\n"
+
+
+@probe(24)
+def test_locked_memory_and_huge_pages(guest: Guest):
+    locked = guest.run("""python3 -c "
+import ctypes, mmap
+libc = ctypes.CDLL(None, use_errno=True)
+print(libc.mlockall(3))
+m = mmap.mmap(-1, 64 << 20)
+print(libc.mlock(ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(m))), ctypes.c_size_t(64 << 20)))
+print(libc.syscall(29, 0, ctypes.c_size_t(8 << 20), 0o4000 | 0o1000))  # shmget(SHM_HUGETLB)
+" """).out.split()
+    assert locked == ["-1", "-1", "-1"], locked
+    assert guest.run("grep -h . /sys/kernel/mm/hugepages/*/free_hugepages | sort -u").out == "0\n"
+
+
+@probe(24)
+def test_the_reason_of_a_kill_is_told(guest: Guest):
+    done = guest.run("python3 -c 'b = bytearray(2 << 30)'; echo ended $?")
+    assert "ended 137" in done.out, done  # SIGKILL, as the kernel does it
+
+
+# ---- 25: disk ---------------------------------------------------------------------------------
+
+
+@probe(25)
+def test_full_disk(guest: Guest, world: World, server: CaissonServer):
+    before = os.statvfs(server.data_dir)
+    done = guest.run("dd if=/dev/zero of=/home/user/fill bs=1M count=1000 2>&1 | tail -1; "
+                     "cat /dev/zero > /home/user/more", 60)
+    assert "No space left" in done.out + done.err, done
+    assert "well" in guest.run("echo well").out
+    after = os.statvfs(server.data_dir)
+    used = (before.f_bavail - after.f_bavail) * before.f_frsize
+    assert used < 1 << 30  # others write on this disk, too; a sandbox may have 192 MB
+    neighbour_answers(world)
+    guest.run("rm -f /home/user/fill /home/user/more")
+    assert guest.run("f=$(mktemp) && echo again > $f && cat $f").out == "again\n"
+
+
+@probe(25)
+def test_sparse_and_preallocated_files(guest: Guest):
+    assert guest.run("truncate -s 1T /home/user/sparse && stat -c %b /home/user/sparse").out == "0\n"
+    assert guest.run("cat /home/user/sparse | head -c 1000000 | wc -c").out == "1000000\n"
+    assert guest.run("fallocate -l 10G /home/user/allocated").code != 0
+    guest.run("rm -f /home/user/sparse /home/user/allocated")
+
+
+MANY_FILES = """
+made = 0
+os.makedirs("/home/user/many", exist_ok=True)
+try:
+    for made in range(1000000):
+        os.mknod("/home/user/many/%d" % made)
+except OSError as error:
+    print(json.dumps([made, error.strerror]))
+"""
+DEEP = """
+os.makedirs("/home/user/deep", exist_ok=True)
+os.chdir("/home/user/deep")
+depth = 0
+try:
+    for depth in range(3000):
+        os.mkdir("d" * 200)
+        os.chdir("d" * 200)
+except OSError as error:
+    pass
+print(json.dumps(depth))
+"""
+
+
+@probe(25)
+def test_many_files(fresh: Guest, world: World):
+    made, why = fresh.python(MANY_FILES, timeout=90)
+    assert made > 1000 and why == "No space left on device"
+    neighbour_answers(world)
+
+
+@probe(25)
+def test_deep_directories(guest: Guest):
+    assert guest.python(DEEP, timeout=60) > 100
+    # The files API walks such trees for clients; it must neither crash nor hang.
+    try:
+        assert len(guest.sandbox.files.list("/home/user/deep", depth=200)) > 10
+    except InvalidArgumentException as error:
+        assert "File name too long" in str(error)
+    guest.sandbox.files.remove("/home/user/deep")
+    assert "deep" not in guest.run("ls /home/user").out
+
+
+# ---- 26: tables of the kernel -----------------------------------------------------------------
+
+TABLES = """
+import ctypes, errno, select, socket
+libc = ctypes.CDLL(None, use_errno=True)
+results = {}
+def exhaust(name, make, most):
+    kept, why = [], "no end"
+    try:
+        while len(kept) < most:
+            kept.append(make())
+    except OSError as error:
+        why = errno.errorcode[error.errno]
+    results[name] = [len(kept), why]
+    return kept
+def raw(call, *arguments):
+    result = call(*arguments)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), "")
+    return result
+def close(kept):
+    for fd in kept:
+        fd.close() if hasattr(fd, "close") else os.close(fd)
+close(exhaust("files", lambda: os.open("/dev/null", os.O_RDONLY), 600000))
+close(exhaust("sockets", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM), 600000))
+close(exhaust("epolls", lambda: raw(libc.epoll_create1, 0), 600000))
+chain = [select.epoll()]
+try:
+    while len(chain) < 100:
+        outer = select.epoll()
+        outer.register(chain[-1], select.EPOLLIN)
+        chain.append(outer)
+    results["nested epolls"] = [len(chain), "no end"]
+except OSError as error:
+    results["nested epolls"] = [len(chain), errno.errorcode[error.errno]]
+close(exhaust("inotify", lambda: raw(libc.inotify_init1, 0), 100000))
+print(json.dumps(results))
+"""
+
+
+@probe(26)
+def test_tables_of_the_kernel(guest: Guest):
+    results = guest.python(TABLES, timeout=90)
+    for name, (count, why) in results.items():
+        assert why in ("EMFILE", "ENOBUFS", "ENOMEM", "ELOOP", "EINVAL"), (name, count, why)
+    assert guest.run("echo well").out == "well\n"
+
+
+HOLD_INOTIFY = """
+import ctypes, signal
+libc = ctypes.CDLL(None)
+count = 0
+while libc.inotify_init1(0) >= 0: count += 1
+fd, watches = 3, 0
+os.makedirs("/tmp/w", exist_ok=True)
+print(json.dumps(count), flush=True)
+signal.pause()
+"""
+HOLD_TERMINALS = """
+import signal
+kept = []
+try:
+    while True: kept.append(os.openpty())
+except OSError: pass
+print(json.dumps(len(kept)), flush=True)
+signal.pause()
+"""
+
+
+def hold(guest: Guest, script: str) -> tuple[object, Callable[[], None]]:
+    """Runs a script that takes all it can get and keeps it: what it printed, and an end to it."""
+    name = f"/tmp/hold-{time.monotonic_ns()}.py"
+    guest.sandbox.files.write(name, "import json, os\n" + script, user=guest.account)
+    shown: list[str] = []
+    handle = guest.sandbox.commands.run(f"ulimit -n $(ulimit -Hn); exec python3 {name}", timeout=60,
+                                        background=True, user=guest.account)
+    for out, _, _ in handle:
+        if out:
+            shown.append(out)
+            break
+    return int("".join(shown)), lambda: (handle.kill(), None)[1]
+
+
+@probe(26)
+def test_inotify_of_one_is_not_that_of_all(guest: Guest, world: World):
+    """The kernel counts inotify instances of all sandboxes as the engine's user's."""
+    count, end = hold(guest, HOLD_INOTIFY)
+    try:
+        with open("/proc/sys/fs/inotify/max_user_instances") as limit:
+            assert 0 < count <= int(limit.read()) // 2
+        out, err, _ = world.neighbour_envd.run(
+            "python3 -c 'import ctypes; print(ctypes.CDLL(None).inotify_init1(0) >= 0)'")
+        assert out == b"True\n", err
+    finally:
+        end()
+
+
+@probe(27)
+def test_terminals_of_one_are_not_those_of_all(guest: Guest, world: World):
+    count, end = hold(guest, HOLD_TERMINALS)
+    try:
+        assert 100 < count < 2000
+        out, err, _ = world.neighbour_envd.run("python3 -c 'import os; print(len(os.openpty()))'")
+        assert out == b"2\n", err
+    finally:
+        end()
+
+
+# ---- 27: floods -------------------------------------------------------------------------------
+
+
+@probe(27)
+def test_output_nobody_reads(guest: Guest, world: World, server: CaissonServer):
+    before = resident(server)
+    envd = Envd(server, guest.made)
+    streams = [envd.start("exec cat /dev/zero", user=guest.account) for _ in range(4)]
+    try:
+        highest = 0
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            highest = max(highest, resident(server))
+            neighbour_answers(world)
+        assert highest - before < MAX_GROWTH, f"grew by {(highest - before) >> 20} MB"
+    finally:
+        for stream in streams:
+            stream.close()
+        guest.run("pkill -9 -x cat; true", user="root")
+
+
+@probe(27)
+def test_output_flood_with_a_reader(guest: Guest, server: CaissonServer):
+    """2 GB of zeros, some of them one line: the client gets them, the server keeps none."""
+    before, received, highest = resident(server), 0, 0
+    envd = Envd(server, guest.made)
+    stream = envd.start("head -c 400000000 /dev/zero", user=guest.account)
+    try:
+        while received < 200_000_000:
+            piece = stream.answer.read1(1 << 20)
+            assert piece, "the stream ended early"
+            received += len(piece)
+            if received % 64 == 0:
+                highest = max(highest, resident(server))
+        highest = max(highest, resident(server))
+    finally:
+        stream.close()
+        guest.run("pkill -9 -x head; true", user="root")
+    assert highest - before < MAX_GROWTH, f"grew by {(highest - before) >> 20} MB"
+
+
+# ---- 28: processor ----------------------------------------------------------------------------
+
+
+@probe(28)
+def test_spinning_processors(guest: Guest, world: World):
+    spin = "for i in $(seq 64); do (while :; do :; done) & done; wait"
+    handle = guest.sandbox.commands.run(spin, background=True, timeout=60, user=guest.account)
+    try:
+        time.sleep(1)
+        for _ in range(3):
+            assert guest.run("echo still here", timeout=30).out == "still here\n"
+            neighbour_answers(world)
+    finally:
+        handle.kill()
+        guest.run("pkill -9 -x bash; true", user="root")
+
+
+# ---- 29: envd ---------------------------------------------------------------------------------
+
+
+@probe(29)
+def test_envd_cannot_be_killed_from_inside(guest: Guest):
+    for number in ("KILL", "STOP", "TERM", "SEGV", "ABRT"):
+        guest.run(f"kill -{number} 1")
+    assert guest.run("kill -9 -1; echo").code in (0, -1, 137)
+    assert guest.run("echo well").out == "well\n"
+
+
+@probe(29)
+def test_envd_held_by_a_debugger_is_reported_and_recovers(fresh: Guest, rest: Rest, server):
+    """Root inside may trace envd and so stop it: that is seen, told, and over when it lets go."""
+    hold_it = ("import ctypes, time, os\n"
+               "if os.fork() == 0:\n"
+               " os.setsid()\n"
+               " l = ctypes.CDLL(None)\n"
+               " l.ptrace(16, 1, 0, 0)\n"
+               " time.sleep(8)\n"
+               " l.ptrace(17, 1, 0, 0)\n"
+               " os._exit(0)\n")
+    fresh.sandbox.files.write("/tmp/hold.py", hold_it)
+    fresh.sandbox.commands.run("python3 /tmp/hold.py > /dev/null 2>&1 < /dev/null &",
+                               background=True, user="root")
+    time.sleep(1)
+    envd = Envd(server, fresh.made)
+    assert envd.request("GET", "/health").status in (204, 502)
+    wait_until(lambda: envd.request("GET", "/health").status == 204, "envd answers again", 40)
+    assert fresh.run("echo well").out == "well\n"
+
+
+@probe(29)
+def test_killed_envd_ends_the_sandbox_with_a_reason(fresh: Guest, rest: Rest, server):
+    os.kill(envd_pid(fresh.id), signal.SIGKILL)
+    wait_until(lambda: rest.get(f"/sandboxes/{fresh.id}").status == 404, "the sandbox is gone")
+    answer = Envd(server, fresh.made).request("GET", "/health")
+    assert answer.status == 502 and "was not found" in answer.json()["message"]
+    assert "envd" in story(rest, fresh.id)
+
+
+@probe(29)
+def test_stopped_envd_is_reported_and_recovers(fresh: Guest, rest: Rest, server):
+    pid = envd_pid(fresh.id)
+    envd = Envd(server, fresh.made)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert envd.request("GET", "/health").status == 502
+        wait_until(lambda: "envd" in story(rest, fresh.id), "the story tells of envd")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: envd.request("GET", "/health").status == 204, "envd answers again")
