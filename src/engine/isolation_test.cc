@@ -1,5 +1,5 @@
-// What a sandbox looks like from the inside: what it must not see, reach or be able to do, and what
-// a development machine must be able to do all the same.
+// What a sandbox looks like from the inside: what it must not see, and what a development machine
+// must be able to do all the same. Ways out are tried in tests/attack.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -99,58 +99,10 @@ TEST_F(IsolationTest, OnlyStandardDescriptorsAndNothingOfTheHost) {
             "");
 }
 
-TEST_F(IsolationTest, EnvdCannotBeChanged) {
-  EXPECT_THAT(Inside("echo x > /.caisson/envd"), HasSubstr("Read-only file system"));
-  EXPECT_THAT(Inside("rm /.caisson/envd"), HasSubstr("busy"));
-  EXPECT_THAT(Inside("mv /.caisson/envd /tmp/x"), HasSubstr("busy"));
-  EXPECT_THAT(Inside("umount /.caisson/envd"), HasSubstr("must be superuser"));
-}
-
-TEST_F(IsolationTest, KernelPathsAreHiddenOrReadOnly) {
-  for (const char* path : {"/proc/kcore", "/proc/keys", "/proc/timer_list"})
-    if (access(path, F_OK) == 0)
-      EXPECT_EQ(Inside(fmt::format("cat {} | wc -c", path)), "0") << path;
-  EXPECT_EQ(Inside("ls /sys/firmware"), "");
-  for (const char* path : {"/proc/sys/kernel/domainname", "/proc/sys/vm/drop_caches",
-                           "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger"})
-    EXPECT_NE(world_->engine.Run(world_->spec.id, fmt::format("echo 1 > {}", path)).code, 0)
-        << path;
-  EXPECT_NE(world_->engine.Run(world_->spec.id, "mkdir /sys/fs/cgroup/x").code, 0);
-  EXPECT_EQ(Inside("awk '$2==\"/sys\" {print substr($4, 1, 3)}' /proc/self/mounts"), "ro,");
-}
-
 TEST_F(IsolationTest, MemoryShownIsTheLimit) {
   EXPECT_EQ(Inside("awk '/MemTotal/ {print $2}' /proc/meminfo"), "524288");
   EXPECT_EQ(Inside("free -m | awk '/Mem/ {print $2}'"), "512");
   EXPECT_EQ(Inside("df -B1M --output=size / | tail -1 | awk '{print ($1 < 256)}'"), "1");
-}
-
-TEST_F(IsolationTest, ForbiddenSystemCallsAreRefused) {
-  // mount, unshare(NEWUSER), setns, bpf, perf_event_open, kexec_load, open_by_handle_at
-  EXPECT_EQ(Syscall("165,b\"x\",b\"/mnt\",b\"tmpfs\",0,0"), "EPERM");
-  EXPECT_EQ(Syscall("272,0x10000000"), "EPERM");
-  EXPECT_EQ(Syscall("272,0x00020000"), "EPERM");
-  EXPECT_EQ(Syscall("308,0,0"), "EPERM");
-  EXPECT_EQ(Syscall("321,0,0,0"), "EPERM");
-  EXPECT_EQ(Syscall("298,0,0,0,0,0"), "EPERM");
-  EXPECT_EQ(Syscall("246,0,0,0,0"), "EPERM");
-  EXPECT_EQ(Syscall("304,0,0,0"), "EPERM");
-  // clone(NEWUSER | SIGCHLD); clone3 does not exist, so that libc uses clone
-  EXPECT_EQ(Syscall("56,0x10000011,0,0,0,0"), "EPERM");
-  EXPECT_EQ(Syscall("435,0,0"), "ENOSYS");
-  // keyctl, add_key, io_uring_setup: as on a kernel without them; userfaultfd
-  EXPECT_EQ(Syscall("250,0,0,0,0,0"), "ENOSYS");
-  EXPECT_EQ(Syscall("248,0,0,0,0,0"), "ENOSYS");
-  EXPECT_EQ(Syscall("425,8,0"), "ENOSYS");
-  EXPECT_EQ(Syscall("323,1"), "EPERM");
-  // reboot, settimeofday, iopl, swapon, init_module
-  EXPECT_EQ(Syscall("169,0,0,0"), "EPERM");
-  EXPECT_EQ(Syscall("164,0,0"), "EPERM");
-  EXPECT_EQ(Syscall("172,3"), "EPERM");
-  EXPECT_EQ(Syscall("167,0,0"), "EPERM");
-  EXPECT_EQ(Syscall("175,0,0,0"), "EPERM");
-  // What no kernel has yet.
-  EXPECT_EQ(Syscall("9999"), "ENOSYS");
 }
 
 TEST_F(IsolationTest, ArgumentsOfSystemCallsAreChecked) {
@@ -229,18 +181,6 @@ TEST_F(IsolationTest, SignalsAndLimitsAreFresh) {
   EXPECT_EQ(Inside("ulimit -c"), "0");
   EXPECT_EQ(Inside("ps -o ni= -p 1 | tr -d ' '"), "-10");
   EXPECT_EQ(Inside("umask"), "0022");
-}
-
-TEST_F(IsolationTest, OtherSandboxesAreOutOfReach) {
-  Spec other = TestSpec(world_->engine.config());
-  ASSERT_TRUE(world_->engine.Create(other));
-  std::string address = world_->engine.Run(other.id, "hostname -I").output;
-  ASSERT_FALSE(address.empty());
-  EXPECT_NE(world_->engine
-                .Run(world_->spec.id, "timeout 2 bash -c 'echo > /dev/tcp/" + address + "/49983'")
-                .code,
-            0);
-  EXPECT_TRUE(world_->engine.Destroy(other.id));
 }
 
 TEST(NestingTest, NamespacesAndMountsInsideWorkOnlyIfAllowed) {

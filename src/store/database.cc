@@ -22,6 +22,8 @@ constexpr const char* kSettings =
     "PRAGMA synchronous = NORMAL;"
     "PRAGMA wal_autocheckpoint = 25000;"
     "PRAGMA foreign_keys = ON;"
+    // SECURITY: what is deleted is overwritten, too.
+    "PRAGMA secure_delete = ON;"
     "PRAGMA trusted_schema = OFF;";
 
 Code CodeOf(int result) {

@@ -65,6 +65,9 @@ Status UpdateSandboxRow(Database& database, const SandboxRow& row) {
       row.saved_tier, row.saved_why, row.saved_memory_bytes, row.saved_disk_bytes, row.id));
   if (database.changes() == 0)
     return Fail(Code::kNotFound, "there is no living sandbox {} in the database", row.id);
+  // SECURITY: values of variables are often keys. Nobody needs those of a sandbox that has ended.
+  if (row.state == "killed")
+    return database.Run("UPDATE sandboxes SET env = '{}' WHERE id = ?", row.id);
   return {};
 }
 

@@ -4,9 +4,11 @@ a secret, attackers of both accounts, and canaries on the host that are looked a
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import uuid
+import secrets
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +29,20 @@ SETTINGS = {
     "CAISSON_ENVD_TIMEOUT_MS": "2000",
     "CAISSON_HTTP_HEADER_TIMEOUT_MS": "3000",
 }
+
+
+OTHER_KEY = f"e2b_{secrets.token_hex(20)}"
+
+
+def add_key(server: CaissonServer, key: str) -> None:
+    """A second tenant. Keys other than the first are rows that are read at the start."""
+    server.stop()
+    database = sqlite3.connect(server.data_dir / "db/caisson.db")
+    row = ("attacker", "attacker", hashlib.sha256(key.encode()).hexdigest(), key[-4:], 0)
+    database.execute("INSERT INTO api_keys (id, name, hash, hint, created_at) VALUES (?,?,?,?,?)", row)
+    database.commit()
+    database.close()
+    server.start()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -64,6 +80,7 @@ def server(internet: Internet, small_template: Path) -> Iterator[CaissonServer]:
         try:
             instance.start()
             limits.cover(instance)
+            add_key(instance, OTHER_KEY)
             yield instance
         finally:
             instance.close()
@@ -118,9 +135,9 @@ def rest(server: CaissonServer) -> Rest:
 
 
 @pytest.fixture
-def mark() -> str:
-    """Something that is found again."""
-    return f"mark-{uuid.uuid4().hex}"
+def other_key() -> str:
+    """The key of another tenant."""
+    return OTHER_KEY
 
 
 # ---- the table at the end ---------------------------------------------------------------------

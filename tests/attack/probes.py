@@ -115,7 +115,7 @@ def probe(number: int) -> Callable:
     return pytest.mark.probe(number)
 
 
-def tests_of_rows() -> dict[int, list[str]]:
+def attempts() -> dict[int, list[str]]:
     """Where each row is tried: "file.py::test", read from the sources."""
     found: dict[int, list[str]] = {number: [] for number in PROBES}
     for file in sorted(HERE.glob("test_*.py")):
@@ -132,7 +132,7 @@ def tests_of_rows() -> dict[int, list[str]]:
 
 def render() -> str:
     """The document."""
-    tests = tests_of_rows()
+    tests = attempts()
     lines = [
         "# The ways out that are tried",
         "",

@@ -1,15 +1,13 @@
-"""What must never be written down: keys, tokens, values of environments."""
+"""The key file, the log, and who the server process is. Secrets are searched for in tests/attack."""
 
 from __future__ import annotations
 
 import json
 import os
 import stat
-import uuid
 
 import pytest
 
-from support.envd import Envd
 from support.rest import Rest
 from support.server import CaissonServer
 
@@ -21,60 +19,6 @@ def test_the_key_file(server: CaissonServer):
     key = path.read_text().strip()
     assert key.startswith("e2b_") and len(key) == 44
     int(key[4:], 16)
-
-
-@pytest.mark.timeout(120)
-def test_no_secret_in_logs_or_database(make_server):
-    server = make_server(env={"CAISSON_LOG_LEVEL": "debug"})
-    rest = Rest(server)
-    planted = {
-        name: f"{name}-{uuid.uuid4().hex}"
-        for name in ("key", "token", "env", "signature", "basic", "cookie", "traffic")
-    }
-    made = rest.create(envVars={"SECRET": planted["env"]}, network={"allowPublicTraffic": False})
-    envd = Envd(server, made)
-    envd.run("echo $SECRET")
-    rest.get("/v2/sandboxes", key=planted["key"])
-    rest.get(
-        "/v2/sandboxes",
-        headers={"Cookie": planted["cookie"], "Authorization": f"Bearer {planted['basic']}"},
-    )
-    envd.unary("process.Process/List", {}, token=planted["token"])
-    envd.request("GET", f"/files?path=x&signature={planted['signature']}", token=None)
-    rest.get(f"/files?path=x&signature={planted['signature']}", key=None)
-    rest.get(
-        "/",
-        key=None,
-        headers={
-            "Host": f"80-{made['sandboxID']}.{made['domain']}",
-            "E2b-Traffic-Access-Token": planted["traffic"],
-        },
-    )
-    rest.post("/v2/sandboxes", b'{"templateID":"base","envVars":{"S":"' + planted["env"].encode())
-    real = {
-        "api key": server.api_key,
-        "envd token": made["envdAccessToken"],
-        "traffic token": made["trafficAccessToken"],
-    }
-    rest.kill(made)
-    server.stop()
-    written = server.log_path.read_bytes() + server.stdout_path.read_bytes()
-    for name, value in planted.items():
-        assert value.encode() not in written, f"{name} is in the log"
-    for name in ("envd token", "traffic token"):
-        assert real[name].encode() not in written, f"{name} is in the log"
-    assert real["api key"].encode() not in server.log_path.read_bytes()
-    for directory, _, names in os.walk(server.data_dir):
-        for name in names:
-            path = os.path.join(directory, name)
-            if name == "api-key" or not os.path.isfile(path) or os.path.islink(path):
-                continue
-            if os.path.getsize(path) > 64 << 20:  # the sparse image disks are made from
-                continue
-            with open(path, "rb") as opened:
-                data = opened.read()
-            assert real["api key"].encode() not in data, f"the API key is in {path}"
-    server.restart()
 
 
 @pytest.mark.quick

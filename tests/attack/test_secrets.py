@@ -1,0 +1,173 @@
+"""Rows 45 to 48: secrets that must not be where they can be found."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import uuid
+
+import pytest
+from guest import Guest
+from probes import probe
+from world import World
+
+from support.envd import Envd
+from support.rest import Rest
+from support.server import CaissonServer
+
+# Searches environments, command lines and memory of every process, and all files of its own.
+SEARCH = """
+import stat, re
+words = [bytes.fromhex(w)[::-1] for w in args[0]]  # reversed, so that this script is no hit
+found, looked = [], 0
+def look(name, data):
+    global looked
+    looked += 1
+    found.extend("%s: word %d" % (name, i) for i, w in enumerate(words) if w in data)
+me = str(os.getpid())
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    if pid == me:
+        continue
+    for name in ("environ", "cmdline", "comm"):
+        try:
+            look("/proc/%s/%s" % (pid, name), open("/proc/%s/%s" % (pid, name), "rb").read())
+        except OSError:
+            pass
+    try:
+        memory = open("/proc/%s/mem" % pid, "rb", 0)
+        for line in open("/proc/%s/maps" % pid):
+            start, end = (int(n, 16) for n in re.match("([0-9a-f]+)-([0-9a-f]+) r", line).groups())
+            if end - start > 1 << 28:
+                continue
+            try:
+                memory.seek(start)
+                look("memory of %s at %x" % (pid, start), memory.read(end - start))
+            except (OSError, ValueError, OverflowError):
+                pass
+    except (OSError, AttributeError):
+        pass
+for top in ("/home", "/root", "/etc", "/tmp", "/run", "/var", "/.caisson", "/opt", "/srv", "/mnt"):
+    for directory, _, names in os.walk(top):
+        for name in names:
+            path = os.path.join(directory, name)
+            try:
+                if stat.S_ISREG(os.lstat(path).st_mode):
+                    look(path, open(path, "rb").read(32 << 20))
+            except OSError:
+                pass
+print(json.dumps([looked, found]))
+"""
+
+
+@probe(45)
+@pytest.mark.timeout(120)
+def test_secrets_are_not_inside(guest: Guest, world: World):
+    """Not the server's key, not its secret, not the neighbour's token or value: not even in the
+    memory of envd, which root inside may read."""
+    words = [word.encode("latin-1")[::-1].hex() for word in world.secrets]
+    assert len(words) == 5
+    looked, found = guest.python(SEARCH, words, timeout=100)
+    assert looked > 500 and found == [], found
+
+
+@probe(45)
+def test_ones_own_token_is_not_in_the_environment(guest: Guest):
+    token = guest.made["envdAccessToken"]
+    assert token not in guest.run("env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null").out
+    hits = guest.run(f"grep -rl {token[:10]} /home /root /etc /run /var /.caisson 2>/dev/null").out
+    assert hits == "", hits
+
+
+@probe(45)
+@pytest.mark.timeout(120)
+def test_no_secret_is_written_down_outside(make_server, small_template):
+    """Keys, tokens, signatures and values of environments: not in logs, not in the database, not in
+    any file of the data directory, not on the command lines or in the environment of our processes."""
+    server = make_server(env={"CAISSON_LOG_LEVEL": "debug",
+                              "CAISSON_TEMPLATE_DIR": str(small_template)})
+    rest = Rest(server)
+    names = ("key", "token", "env", "signature", "basic", "cookie", "traffic", "query", "body")
+    planted = {name: f"{name}-{uuid.uuid4().hex}" for name in names}
+    made = rest.create(envVars={"GITHUB_TOKEN": planted["env"]},
+                       network={"allowPublicTraffic": False})
+    envd = Envd(server, made)
+    envd.run("echo $GITHUB_TOKEN > /home/user/.git-credentials; env")
+    rest.get("/v2/sandboxes", key=planted["key"])
+    rest.get(f"/v2/sandboxes?api_key={planted['query']}&token={planted['query']}", key=None)
+    rest.get("/v2/sandboxes", headers={"Cookie": planted["cookie"],
+                                       "Authorization": f"Bearer {planted['basic']}"})
+    envd.unary("process.Process/List", {}, token=planted["token"])
+    envd.unary("process.Process/Nothing", {"value": planted["body"]})
+    for key in ({"key": None}, {}):
+        rest.get(f"/files?path=x&signature={planted['signature']}", **key)
+    rest.get("/", key=None, headers={"Host": f"80-{made['sandboxID']}.{made['domain']}",
+                                     "E2b-Traffic-Access-Token": planted["traffic"]})
+    rest.post("/v2/sandboxes", b'{"templateID":"base","envVars":{"S":"' + planted["body"].encode())
+    told = rest.get(f"/v2/sandboxes/{made['sandboxID']}/logs").body
+    told += rest.get("/metrics").body + rest.get(f"/sandboxes/{made['sandboxID']}").body
+    for pid in server.program_pids():
+        for name in ("cmdline", "environ"):
+            with open(f"/proc/{pid}/{name}", "rb") as shown:
+                told += shown.read()
+    secret = {**planted, "api key": server.api_key, "envd token": made["envdAccessToken"],
+              "traffic token": made["trafficAccessToken"],
+              "server secret": (server.data_dir / "secret").read_bytes().strip().decode("latin-1")}
+    rest.kill(made)
+    server.stop()
+    told += server.log_path.read_bytes()
+    told += server.stdout_path.read_bytes().replace(server.api_key.encode(), b"")  # printed once
+    # What was asked for the detail of a sandbox is answered with its token, to its owner.
+    told = told.replace(f'"envdAccessToken":"{made["envdAccessToken"]}"'.encode(), b"")
+    for name, value in secret.items():
+        assert value.encode("latin-1") not in told, f"{name} was told"
+    _search_files(server, secret)
+    server.restart()
+
+
+def _search_files(server: CaissonServer, secret: dict[str, str]) -> None:
+    with sqlite3.connect(server.data_dir / "db/caisson.db") as database:
+        dump = "\n".join(database.iterdump())
+    assert "api_keys" in dump
+    for name, value in secret.items():
+        assert value not in dump, f"{name} is in the database"
+    for directory, _, files in os.walk(server.data_dir):
+        for file in files:
+            path = os.path.join(directory, file)
+            if file in ("api-key", "secret") or not os.path.isfile(path) or os.path.islink(path):
+                continue
+            if os.path.getsize(path) > 64 << 20:  # sparse images that disks are made from
+                continue
+            with open(path, "rb") as opened:
+                data = opened.read()
+            for name, value in secret.items():
+                assert value.encode("latin-1") not in data, f"{name} is in {path}"
+
+
+# ---- what does not exist yet --------------------------------------------------------------------
+
+
+def absent(rest: Rest, *paths: str) -> None:
+    for path in paths:
+        for method in ("GET", "POST"):
+            answer = rest.request(method, path, {} if method == "POST" else None)
+            assert answer.status in (404, 405, 501), (method, path, answer)
+
+
+@probe(46)
+def test_there_are_no_placeholder_secrets(rest: Rest, world: World):
+    """The server holds no secrets for sandboxes and swaps none into their traffic."""
+    absent(rest, "/secrets", "/v2/secrets", "/api/v1/secrets")
+
+
+@probe(47)
+def test_the_server_runs_no_git(rest: Rest, server: CaissonServer, world: World):
+    """Repositories are cloned by programs inside sandboxes only."""
+    absent(rest, "/git", "/api/v1/repositories", "/api/v1/tasks")
+    for pid in server.program_pids():
+        with open(f"/proc/{pid}/cmdline", "rb") as command:
+            assert b"git" not in command.read()
+
+
+@probe(48)
+def test_there_are_no_credentials_of_tasks(rest: Rest, world: World):
+    absent(rest, "/api/v1/credentials", "/api/v1/tasks", "/api/v1/repositories")

@@ -1,0 +1,121 @@
+"""Rows 43 and 44: what is saved of a sandbox, and what is left of a dead one."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+from guest import Guest
+from probes import probe
+
+from support.envd import Envd
+from support.rest import Response, Rest
+from support.server import CaissonServer
+
+pytestmark = pytest.mark.timeout(120)
+
+# Numbers of programs that ran before the copy was made, and the identity of the machine.
+KEEP_RANDOM = ("python3 -c 'import random, os, time\n"
+               "random.seed()\n"
+               "while True:\n"
+               " open(\"/tmp/kernel\", \"w\").write(os.urandom(16).hex())\n"
+               " time.sleep(0.05)' & sleep 600")
+IDENTITY = ("cat /proc/sys/kernel/random/uuid; head -c 16 /dev/urandom | od -An -tx1; "
+            "cat /tmp/kernel; date +%s")
+
+
+def there(answer: Response) -> Response:
+    """Skips where the server cannot save sandboxes yet."""
+    if answer.status in (404, 501):
+        pytest.skip(f"saving sandboxes is not there yet: {answer.body.decode()[:120]}")
+    return answer
+
+
+@probe(43)
+def test_snapshots_of_others(server: CaissonServer, rest: Rest, other_key: str, world):
+    with rest.sandbox() as made:
+        saved = there(rest.post(f"/sandboxes/{made['sandboxID']}/snapshots", {}))
+        assert saved.status == 201, saved
+        snapshot = saved.json()["snapshotID"]
+        try:
+            listed = rest.get("/snapshots", key=other_key)
+            assert listed.status == 200 and snapshot not in listed.body.decode()
+            for name in (snapshot, snapshot.split(":")[0]):
+                used = rest.post("/v2/sandboxes", {"templateID": name, "timeout": 60}, key=other_key)
+                assert used.status in (400, 403, 404), used
+                assert rest.delete(f"/templates/{name}", key=other_key).status in (403, 404)
+            own = rest.post("/v2/sandboxes", {"templateID": snapshot, "timeout": 60})
+            assert own.status == 201, own
+            rest.kill(own.json())
+        finally:
+            rest.delete(f"/templates/{snapshot}")
+
+
+@probe(43)
+def test_paused_sandboxes_of_others(rest: Rest, other_key: str, world):
+    made = rest.create()
+    path = f"/sandboxes/{made['sandboxID']}"
+    try:
+        assert there(rest.post(f"{path}/pause", {})).status == 204
+        for action, body in (("resume", {"timeout": 60}), ("connect", {"timeout": 60}),
+                             ("snapshots", {}), ("fork", {"count": 1})):
+            assert rest.post(f"{path}/{action}", body, key=other_key).status == 404, action
+        assert rest.delete(path, key=other_key).status == 404
+        assert rest.detail(made)["state"] == "paused"
+    finally:
+        rest.kill(made)
+
+
+@probe(43)
+def test_forks_are_not_twins(server: CaissonServer, rest: Rest, world):
+    """Random numbers, names and tokens of two copies of one sandbox differ from each other and
+    from the original's; the token of one opens none of the others."""
+    with rest.sandbox() as made:
+        Envd(server, made).start(KEEP_RANDOM).next()
+        forked = there(rest.post(f"/sandboxes/{made['sandboxID']}/fork", {"count": 2, "timeout": 120}))
+        assert forked.status == 201, forked
+        copies = [entry["sandbox"] for entry in forked.json()]
+        try:
+            assert len({c["sandboxID"] for c in [made, *copies]}) == 3
+            assert len({c["envdAccessToken"] for c in [made, *copies]}) == 3
+            stolen = Envd(server, copies[0]).unary("process.Process/List", {},
+                                                   token=made["envdAccessToken"])
+            assert stolen.status == 401, stolen
+            shown = [Envd(server, c).run(IDENTITY)[0].split() for c in [made, *copies]]
+            for position in (0, 1):  # a fresh UUID, fresh bytes
+                assert len({s[position] for s in shown}) == 3, shown
+            clocks = [int(s[-1]) for s in shown]
+            assert max(clocks) - min(clocks) < 30, clocks
+        finally:
+            for copy in copies:
+                rest.kill(copy)
+
+
+FIND = """
+# Everything a guest can allocate without writing to it: blocks of the disk, pages of memory.
+import mmap
+mark = args[0].encode()
+path, found = "/home/user/blocks", 0
+fd = os.open(path, os.O_RDWR | os.O_CREAT)
+size = 120 << 20
+os.posix_fallocate(fd, 0, size)
+for at in range(0, size, 1 << 20):
+    found += mark in os.pread(fd, 1 << 20, at)
+memory = mmap.mmap(-1, 100 << 20)
+found += memory.find(mark) >= 0
+os.unlink(path)
+print(json.dumps(found))
+"""
+
+
+@probe(44)
+def test_what_a_deleted_sandbox_left(server: CaissonServer, rest: Rest, calls: bytes, world):
+    mark = f"left-{secrets.token_hex(16)}"
+    for _ in range(2):
+        with rest.sandbox() as made:
+            done = Envd(server, made).run(
+                f"yes {mark} | head -c 130000000 > /home/user/data; sync; ls -s /home/user/data")
+            assert done[2].get("exitCode", 0) == 0, done
+    with rest.sandbox() as made:
+        for account in ("root", "user"):
+            assert Guest(server, made, account, calls).python(FIND, mark, timeout=60) == 0
