@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -117,9 +118,24 @@ Status Move(const char* from, const char* to) {
   return {};
 }
 
+// SECURITY: until pivot_root, a link in the sandbox's root leads into the host's. A template, or a
+// snapshot of what a guest left, must not choose where our mounts go.
+Status RefuseLinks(int root) {
+  for (const char* path : {"proc", "sys", "dev/pts", kEnvdPath + 1}) {
+    open_how how{.flags = O_PATH | O_CLOEXEC, .mode = 0, .resolve = RESOLVE_NO_SYMLINKS};
+    UniqueFd fd(static_cast<int>(syscall(SYS_openat2, root, path, &how, sizeof how)));
+    if (!fd && errno == ELOOP)
+      return Fail(Code::kInvalidArgument,
+                  "/{} of the template leads over a symbolic link; it must be a real path", path);
+    if (!fd) return FailErrno("looking for /{} in the template", path);
+  }
+  return {};
+}
+
 // The current directory is the sandbox's root when this returns. Until BecomeRoot() this process is
 // host root by number, which alone may look into the engine's directory.
 Status MakeMounts(int root, uint64_t terminals) {
+  TRY(RefuseLinks(root));
   TRY_ASSIGN(UniqueFd envd, ReadOnlyCopy(kEnvdFile));
   TRY(Attach(root, kMountPoint));
   TRY(Move(kProcPoint, fmt::format("{}/proc", kMountPoint).c_str()));
@@ -147,9 +163,11 @@ Status LimitResources(const Limits& limits) {
   files.rlim_max = std::min(files.rlim_max, static_cast<rlim_t>(limits.open_files));
   files.rlim_cur = files.rlim_max;
   if (setrlimit(RLIMIT_NOFILE, &files)) return FailErrno("limiting open files");
+  // SECURITY: where the host hands core dumps to a program, that program works outside, as root, on
+  // what a guest made up. A limit of one byte means "never" to the kernel; zero does not.
   rlimit core;
   if (getrlimit(RLIMIT_CORE, &core)) return FailErrno("reading the limit of core dumps");
-  core.rlim_cur = 0;
+  core.rlim_cur = core.rlim_max = std::min<rlim_t>(core.rlim_max, 1);
   if (setrlimit(RLIMIT_CORE, &core)) return FailErrno("limiting core dumps");
   return {};
 }

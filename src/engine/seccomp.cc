@@ -1,6 +1,7 @@
 #include "engine/seccomp.h"
 
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -51,6 +52,24 @@ Status AddIf(const Context& context, uint32_t action, const char* name, scmp_arg
                name);
 }
 
+// SECURITY: of netlink only what programs ask for addresses, sockets and devices; not the ways to
+// firewalls, IPsec, cryptography and storage. Programs know kernels without those.
+Status AddNetlink(const Context& context) {
+  constexpr int kProtocols = 32;  // the kernel has no more
+  for (int protocol = 0; protocol < kProtocols; ++protocol) {
+    if (protocol == NETLINK_ROUTE || protocol == NETLINK_SOCK_DIAG || protocol == NETLINK_AUDIT ||
+        protocol == NETLINK_KOBJECT_UEVENT || protocol == NETLINK_GENERIC)
+      continue;
+    const scmp_arg_cmp both[] = {
+        SCMP_A0_64(SCMP_CMP_EQ, AF_NETLINK, 0),
+        SCMP_A2_64(SCMP_CMP_MASKED_EQ, 0xffffffffu, static_cast<unsigned>(protocol))};
+    TRY(Check(seccomp_rule_add_array(context.get(), SCMP_ACT_ERRNO(EPROTONOSUPPORT),
+                                     SCMP_SYS(socket), 2, both),
+              "netlink"));
+  }
+  return {};
+}
+
 Result<std::vector<sock_filter>> Export(const Context& context) {
   UniqueFd fd(memfd_create("seccomp", MFD_CLOEXEC));
   if (!fd) return FailErrno("making a memory file");
@@ -97,6 +116,7 @@ Result<std::vector<sock_filter>> CompileArguments(bool nesting) {
                 SCMP_A0_64(SCMP_CMP_EQ, family, 0)));
   TRY(AddIf(context, SCMP_ACT_ERRNO(EAFNOSUPPORT), "socket", SCMP_A0_64(SCMP_CMP_GT, kLast, 0)));
   if (!nesting) {
+    TRY(AddNetlink(context));
     constexpr int kTimeNamespace = 0x80;
     // SECURITY: a user namespace gives all capabilities inside it, and with them most of the
     // kernel code that has been the way out of containers.

@@ -324,6 +324,16 @@ static void Families(char** arguments) {
   CALL("socketpair-vsock", SYS_socketpair, 40, SOCK_STREAM, 0, (int[2]){0});
 }
 
+static void Protocols(char** arguments) {
+  char name[32];
+  for (int protocol = 0; protocol < 40; ++protocol) {
+    snprintf(name, sizeof name, "netlink-%d", protocol);
+    int fd = Report(name, syscall(SYS_socket, AF_NETLINK, SOCK_RAW, protocol));
+    if (fd >= 0) close(fd);
+  }
+  CALL("netfilter-high-bits", SYS_socket, AF_NETLINK, SOCK_RAW, 0x10000000c);
+}
+
 static void Netlink(char** arguments) {
   struct { struct nlmsghdr head; struct rtmsg route; } route = {
       {sizeof route, RTM_NEWROUTE, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE, 1, 0},
@@ -397,7 +407,7 @@ int main(int count, char** arguments) {
       {"mounts", Mounts},   {"chroot", Chroot},     {"namespaces", Namespaces}, {"setns", Setns},
       {"processes", Processes}, {"kernel", Kernel}, {"keys", Keys},     {"machine", Machine},
       {"handles", Handles}, {"devices", Devices},   {"clocks", Clocks}, {"abi", Abi},
-      {"families", Families}, {"netlink", Netlink}, {"terminal", Terminal}};
+      {"families", Families}, {"protocols", Protocols}, {"netlink", Netlink}, {"terminal", Terminal}};
   for (size_t i = 0; count > 1 && i < sizeof kGroups / sizeof *kGroups; ++i) {
     if (strcmp(kGroups[i].name, arguments[1])) continue;
     kGroups[i].run(arguments + 2);

@@ -1,5 +1,5 @@
-"""Fixtures of the attacks: a server in a network of its own and under outer limits, a neighbour with
-a secret, attackers of both accounts, and canaries on the host that are looked at around every test.
+"""Fixtures of the attacks: a server in a network of its own and under outer limits, a neighbour
+with a secret, attackers of both accounts, and canaries on the host that are looked at around every test.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def add_key(server: CaissonServer, key: str) -> None:
     server.stop()
     database = sqlite3.connect(server.data_dir / "db/caisson.db")
     row = ("attacker", "attacker", hashlib.sha256(key.encode()).hexdigest(), key[-4:], 0)
-    database.execute("INSERT INTO api_keys (id, name, hash, hint, created_at) VALUES (?,?,?,?,?)", row)
+    database.execute(
+        "INSERT INTO api_keys (id, name, hash, hint, created_at) VALUES (?,?,?,?,?)", row
+    )
     database.commit()
     database.close()
     server.start()
@@ -75,8 +77,13 @@ def small_template(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def server(internet: Internet, small_template: Path) -> Iterator[CaissonServer]:
     with OuterLimits() as limits:
-        instance = CaissonServer(env={**SETTINGS, "CAISSON_DNS": internet.resolver,
-                                      "CAISSON_TEMPLATE_DIR": str(small_template)})
+        instance = CaissonServer(
+            env={
+                **SETTINGS,
+                "CAISSON_DNS": internet.resolver,
+                "CAISSON_TEMPLATE_DIR": str(small_template),
+            }
+        )
         try:
             instance.start()
             limits.cover(instance)

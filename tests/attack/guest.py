@@ -23,8 +23,9 @@ def compile_calls(directory: Path) -> bytes:
     compiler = shutil.which("gcc") or shutil.which("clang-19") or shutil.which("cc")
     assert compiler, "a C compiler is needed to build the program of raw system calls"
     target = directory / "calls"
-    subprocess.run([compiler, "-static", "-O1", "-w", "-o", str(target), str(SOURCE)],
-                   check=True, timeout=60)
+    subprocess.run(
+        [compiler, "-static", "-O1", "-w", "-o", str(target), str(SOURCE)], check=True, timeout=60
+    )
     return target.read_bytes()
 
 
@@ -40,8 +41,11 @@ class Guest:
         variables = server.sdk_environment
         self.id, self.account, self._calls, self.made = made["sandboxID"], account, calls, made
         self.sandbox = Sandbox.connect(
-            self.id, api_key=variables["E2B_API_KEY"], api_url=variables["E2B_API_URL"],
-            sandbox_url=variables["E2B_SANDBOX_URL"])
+            self.id,
+            api_key=variables["E2B_API_KEY"],
+            api_url=variables["E2B_API_URL"],
+            sandbox_url=variables["E2B_SANDBOX_URL"],
+        )
 
     def run(self, command: str, timeout: float = 30, **options) -> Output:
         """A shell command to its end, whatever its exit code."""

@@ -51,8 +51,9 @@ class Internet:
         return self
 
     def _connect(self) -> None:
-        self.process = subprocess.Popen([sys.executable, str(SCRIPT)], text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            [sys.executable, str(SCRIPT)], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         assert self._read() == "alone"
         _run("ip link set lo up")
         _run(f"ip link add uplink0 type veth peer name eth0 netns {self.process.pid}")
@@ -79,8 +80,10 @@ class Internet:
 
     def outside_command(self, command: list[str], **options) -> subprocess.CompletedProcess:
         """Runs a command in the machine's real network, e.g. to fetch a tool."""
+
         def leave() -> None:
             _libc.setns(self.outside, CLONE_NEWNET)
+
         return subprocess.run(command, preexec_fn=leave, **options)
 
     def __exit__(self, *_: object) -> None:

@@ -1,5 +1,5 @@
-"""The other side of internet.py: a process in a network namespace of its own that owns every address
-and writes down what arrives. Talks JSON lines with its parent."""
+"""The other side of internet.py: a process in a network namespace of its own that owns every
+address and writes down what arrives. Talks JSON lines with its parent."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ import threading
 
 log: list[str] = []
 # Names and where they lead. What is not listed leads to the first public address.
-NAMES = {"metadata.google.internal": "169.254.169.254", "rebind.test": "10.1.2.3",
-         "allowed.test": "93.184.215.14", "other.test": "93.184.215.15"}
+NAMES = {
+    "metadata.google.internal": "169.254.169.254",
+    "rebind.test": "10.1.2.3",
+    "allowed.test": "93.184.215.14",
+    "other.test": "93.184.215.15",
+}
 DEFAULT = "93.184.215.14"
 
 
@@ -38,16 +42,19 @@ def serve_http(connection: socket.socket, peer: tuple) -> None:
             body = f"reached {where}".encode()
             head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
             if b"/redirect" in data[:60]:
-                head = ("HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\n"
-                        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n")
+                head = (
+                    "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\n"
+                    f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+                )
             connection.sendall(head.encode() + body)
         except OSError:
             pass
 
 
 def listen(port: int) -> None:
-    server = socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True,
-                                  backlog=512)
+    server = socket.create_server(
+        ("::", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=512
+    )
     while True:
         connection, peer = server.accept()
         threading.Thread(target=serve_http, args=(connection, peer), daemon=True).start()
@@ -97,7 +104,9 @@ def note_icmp() -> None:
     while True:
         data, peer = raw.recvfrom(4096)
         if data[20] == 8:
-            log.append(f"icmp echo to {socket.inet_ntoa(data[16:20])} from {peer[0]}: {data[28:60]!r}")
+            log.append(
+                f"icmp echo to {socket.inet_ntoa(data[16:20])} from {peer[0]}: {data[28:60]!r}"
+            )
 
 
 def come_up(message: dict) -> None:
@@ -112,8 +121,12 @@ def come_up(message: dict) -> None:
     run("ip route add default via 192.0.2.1")
     for port in (80, 443, 53, 8080):
         threading.Thread(target=listen, args=(port,), daemon=True).start()
-    for work, arguments in ((answer_names, ()), (note_packets, (67,)), (note_packets, (9999,)),
-                            (note_icmp, ())):
+    for work, arguments in (
+        (answer_names, ()),
+        (note_packets, (67,)),
+        (note_packets, (9999,)),
+        (note_icmp, ()),
+    ):
         threading.Thread(target=work, args=arguments, daemon=True).start()
 
 

@@ -29,8 +29,11 @@ def _own(controller: str) -> Path:
 
 
 def _limit(directory: Path) -> None:
-    wanted = {"memory.limit_in_bytes": MEMORY_BYTES, "memory.max": MEMORY_BYTES,
-              "pids.max": PROCESSES}
+    wanted = {
+        "memory.limit_in_bytes": MEMORY_BYTES,
+        "memory.max": MEMORY_BYTES,
+        "pids.max": PROCESSES,
+    }
     for name, value in wanted.items():
         if (directory / name).exists():
             (directory / name).write_text(str(value))

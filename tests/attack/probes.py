@@ -103,8 +103,11 @@ _GROUPS: dict[str, list[tuple[int, str, str]]] = {
     ],
 }
 
-PROBES = {n: Probe(n, group, name, promise)
-          for group, rows in _GROUPS.items() for n, name, promise in rows}
+PROBES = {
+    n: Probe(n, group, name, promise)
+    for group, rows in _GROUPS.items()
+    for n, name, promise in rows
+}
 HERE = Path(__file__).resolve().parent
 DOCUMENT = HERE.parents[1] / "docs/attack-probes.md"
 
@@ -137,8 +140,8 @@ def render() -> str:
         "# The ways out that are tried",
         "",
         "Written by `python3 tests/attack/probes.py`; do not edit. `./test attack` tries every row",
-        "as root and as `user` of a sandbox and prints what became of it. What the words mean and",
-        "what watches over the host meanwhile: [isolation.md](isolation.md#attacks-that-are-tried).",
+        "as root and as `user` of a sandbox and prints what became of it. What the words mean, what",
+        "watches over the host meanwhile: [isolation.md](isolation.md#attacks-that-are-tried).",
         "Tests are in `tests/attack`.",
         "",
         "| # | group | attempt | promise | tests |",
@@ -163,8 +166,10 @@ def summary(results: dict[int, list[tuple[str, str]]]) -> list[str]:
         skipped = len(outcomes) - len(failed) - len(passed)
         note += f"  ({skipped} of {len(outcomes)} attempts skipped)" if skipped else ""
         lines.append(f"{number:3} {one.group:13} {verdict:15} {one.name}{note}")
-    end = f"{counts[BLOCKED]} blocked, {counts[CONTAINED]} contained, " \
-          f"{counts[NOT_APPLICABLE]} not applicable"
+    end = (
+        f"{counts[BLOCKED]} blocked, {counts[CONTAINED]} contained, "
+        f"{counts[NOT_APPLICABLE]} not applicable"
+    )
     for word in ("skipped", "FAILED"):
         end += f", {counts[word]} {word}" if counts[word] else ""
     return [*lines, "", end]

@@ -18,7 +18,9 @@ from support.server import CaissonServer
 
 
 def test_the_document_is_up_to_date():
-    assert DOCUMENT.read_text() == render(), "run: python3 tests/attack/probes.py > docs/attack-probes.md"
+    assert DOCUMENT.read_text() == render(), (
+        "run: python3 tests/attack/probes.py > docs/attack-probes.md"
+    )
 
 
 def test_every_row_is_tried():
@@ -27,11 +29,18 @@ def test_every_row_is_tried():
 
 
 ROUTES = [
-    ("GET", "", None), ("DELETE", "", None), ("POST", "/connect", {"timeout": 60}),
-    ("POST", "/timeout", {"timeout": 1}), ("POST", "/refreshes", {"duration": 60}),
-    ("PUT", "/network", {"allow_internet_access": True}), ("GET", "/metrics", None),
-    ("GET", "/logs", None), ("POST", "/pause", {}), ("POST", "/resume", {"timeout": 60}),
-    ("POST", "/snapshots", {}), ("POST", "/fork", {"count": 1}),
+    ("GET", "", None),
+    ("DELETE", "", None),
+    ("POST", "/connect", {"timeout": 60}),
+    ("POST", "/timeout", {"timeout": 1}),
+    ("POST", "/refreshes", {"duration": 60}),
+    ("PUT", "/network", {"allow_internet_access": True}),
+    ("GET", "/metrics", None),
+    ("GET", "/logs", None),
+    ("POST", "/pause", {}),
+    ("POST", "/resume", {"timeout": 60}),
+    ("POST", "/snapshots", {}),
+    ("POST", "/fork", {"count": 1}),
 ]
 
 
@@ -46,8 +55,12 @@ def test_other_keys_see_and_touch_nothing(rest: Rest, world: World, other_key: s
             answer = rest.request(method, path, body, key=other_key)
             assert answer.status in (404, 405, 501), (method, path, answer)
             assert world.neighbour_secret.encode() not in answer.body
-    for path in ("/sandboxes", "/v2/sandboxes", f"/sandboxes/metrics?sandbox_ids={made['sandboxID']}",
-                 "/snapshots"):
+    for path in (
+        "/sandboxes",
+        "/v2/sandboxes",
+        f"/sandboxes/metrics?sandbox_ids={made['sandboxID']}",
+        "/snapshots",
+    ):
         answer = rest.get(path, key=other_key)
         assert answer.status in (200, 404), (path, answer)
         assert made["sandboxID"].encode() not in answer.body, path
@@ -61,8 +74,20 @@ def test_other_keys_see_and_touch_nothing(rest: Rest, world: World, other_key: s
 def test_wrong_and_missing_keys(rest: Rest, server: CaissonServer, world: World):
     key = server.api_key
     sandbox = f"/sandboxes/{world.neighbour['sandboxID']}"
-    for wrong in (None, "x", key[:-1], key + "0", key.upper(), key[:-1] + "g", "e2b_" + "0" * 40,
-                  key[4:], " " + key[:-1], "*", "' OR '1'='1", "%00" + key):
+    for wrong in (
+        None,
+        "x",
+        key[:-1],
+        key + "0",
+        key.upper(),
+        key[:-1] + "g",
+        "e2b_" + "0" * 40,
+        key[4:],
+        " " + key[:-1],
+        "*",
+        "' OR '1'='1",
+        "%00" + key,
+    ):
         for path in ("/v2/sandboxes", sandbox, "/templates", "/snapshots"):
             assert rest.get(path, key=wrong).status == 401, (wrong, path)
     for query in (f"?X-API-KEY={key}", f"?api_key={key}", f"?apiKey={key}"):
@@ -89,15 +114,25 @@ def test_ids_are_not_guessed(rest: Rest, world: World):
         assert answer.status == 404
         answers.add(answer.body.replace(guess.encode(), b""))
     assert len(answers) == 1, answers
-    for odd in ("..", "%2e%2e", "a/b", "'", "%00", "x" * 5000, "i;DROP TABLE sandboxes", "*", "%25"):
+    for odd in (
+        "..",
+        "%2e%2e",
+        "a/b",
+        "'",
+        "%00",
+        "x" * 5000,
+        "i;DROP TABLE sandboxes",
+        "*",
+        "%25",
+    ):
         assert rest.get("/sandboxes/" + odd.replace(" ", "%20")).status in (400, 404, 414, 431), odd
 
 
 @probe(49)
 @pytest.mark.timeout(120)
 def test_the_time_of_a_comparison_tells_nothing(rest: Rest, server: CaissonServer, world: World):
-    """Keys are compared as hashes, so a right beginning cannot take longer. The figures are printed;
-    only a difference far beyond any noise, as a deliberate delay would make, fails."""
+    """Keys are compared as hashes, so a right beginning cannot take longer. The figures are
+    printed; only a difference far beyond any noise, as a deliberate delay would make, fails."""
     close = server.api_key[:-1] + ("0" if server.api_key[-1] != "0" else "1")
     far = "e2b_" + secrets.token_hex(20)
     times: dict[str, list[float]] = {close: [], far: []}
@@ -115,27 +150,43 @@ def test_the_time_of_a_comparison_tells_nothing(rest: Rest, server: CaissonServe
 def test_bombs_of_json(rest: Rest, server: CaissonServer, world: World):
     deep = b"[" * 100_000 + b"]" * 100_000
     deep_object = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
-    bodies = [deep, deep_object, b'{"templateID":"base","metadata":' + deep_object + b"}",
-              b'{"templateID":"' + b"a" * 3_000_000 + b'"}', b'{"templateID":"base","timeout":1e999}',
-              b'{"templateID":"base","timeout":' + b"9" * 100_000 + b"}", b"\xff\xfe\x00", b'"\\ud800"',
-              b'{"templateID":"base","envVars":{' + b",".join(b'"k%d":"v"' % i for i in range(200_000))
-              + b"}}", b"{" * 3_000_000]
+    bodies = [
+        deep,
+        deep_object,
+        b'{"templateID":"base","metadata":' + deep_object + b"}",
+        b'{"templateID":"' + b"a" * 3_000_000 + b'"}',
+        b'{"templateID":"base","timeout":1e999}',
+        b'{"templateID":"base","timeout":' + b"9" * 100_000 + b"}",
+        b"\xff\xfe\x00",
+        b'"\\ud800"',
+        b'{"templateID":"base","envVars":{'
+        + b",".join(b'"k%d":"v"' % i for i in range(200_000))
+        + b"}}",
+        b"{" * 3_000_000,
+    ]
     for body in bodies:
-        answer = rest.request("POST", "/v2/sandboxes", body,
-                              headers={"Content-Type": "application/json"})
+        answer = rest.request(
+            "POST", "/v2/sandboxes", body, headers={"Content-Type": "application/json"}
+        )
         assert 400 <= answer.status < 500, (body[:40], answer)
     for pid in server.program_pids():
         with open(f"/proc/{pid}/statm") as statm:
             assert int(statm.read().split()[1]) * 4096 < 300 << 20
     envd_path = "/process.Process/List"
-    headers = {"E2b-Sandbox-Id": world.neighbour["sandboxID"], "E2b-Sandbox-Port": "49983",
-               "X-Access-Token": world.neighbour["envdAccessToken"],
-               "Content-Type": "application/json"}
+    headers = {
+        "E2b-Sandbox-Id": world.neighbour["sandboxID"],
+        "E2b-Sandbox-Port": "49983",
+        "X-Access-Token": world.neighbour["envdAccessToken"],
+        "Content-Type": "application/json",
+    }
     for body in (deep, deep_object):
         answer = rest.request("POST", envd_path, body, headers=headers, key=None)
         assert 400 <= answer.status < 500, answer
-    too_large = head_of("POST", "/v2/sandboxes", {"Host": "x", "X-API-KEY": server.api_key,
-                                                  "Content-Length": str(1 << 40)})
+    too_large = head_of(
+        "POST",
+        "/v2/sandboxes",
+        {"Host": "x", "X-API-KEY": server.api_key, "Content-Length": str(1 << 40)},
+    )
     with RawConnection(server.port) as connection:
         assert connection.send(too_large).read_response().status == 413
 
@@ -174,11 +225,22 @@ def _watch(server: CaissonServer, world: World) -> RawConnection:
     """A stream that stays open and silent."""
     body = b'\0\0\0\0\x10{"path":"/home"}'
     connection = RawConnection(server.port)
-    connection.send(head_of("POST", "/filesystem.Filesystem/WatchDir", {
-        "Host": "x", "E2b-Sandbox-Id": world.neighbour["sandboxID"], "E2b-Sandbox-Port": "49983",
-        "X-Access-Token": world.neighbour["envdAccessToken"],
-        "Content-Type": "application/connect+json", "Connect-Protocol-Version": "1",
-        "Content-Length": str(len(body))}) + body)
+    connection.send(
+        head_of(
+            "POST",
+            "/filesystem.Filesystem/WatchDir",
+            {
+                "Host": "x",
+                "E2b-Sandbox-Id": world.neighbour["sandboxID"],
+                "E2b-Sandbox-Port": "49983",
+                "X-Access-Token": world.neighbour["envdAccessToken"],
+                "Content-Type": "application/connect+json",
+                "Connect-Protocol-Version": "1",
+                "Content-Length": str(len(body)),
+            },
+        )
+        + body
+    )
     return connection
 
 
@@ -195,13 +257,18 @@ def test_the_page_runs_no_script(rest: Rest, server: CaissonServer, world: World
             assert "<script" not in body and "onload=" not in body and "javascript:" not in body
             policy = answer.headers["content-security-policy"]
             assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
-            assert "script-src" not in policy and answer.headers["x-content-type-options"] == "nosniff"
+            assert (
+                "script-src" not in policy and answer.headers["x-content-type-options"] == "nosniff"
+            )
             assert "set-cookie" not in answer.headers
         # Pages of problems are made from parts of the request.
         for path in (f"/{hostile}", "/%3Cscript%3Ealert(1)%3C/script%3E"):
             host = f"3999-{made['sandboxID']}.{made['domain']}"
-            answer = rest.get(path.replace("<", "%3C").replace(">", "%3E").replace('"', "%22"),
-                              headers={"Host": host, "Accept": "text/html"}, key=None)
+            answer = rest.get(
+                path.replace("<", "%3C").replace(">", "%3E").replace('"', "%22"),
+                headers={"Host": host, "Accept": "text/html"},
+                key=None,
+            )
             assert answer.status == 502 and b"<script>alert" not in answer.body
 
 
@@ -209,14 +276,24 @@ def test_the_page_runs_no_script(rest: Rest, server: CaissonServer, world: World
 def test_a_browser_of_another_site_cannot_act(rest: Rest, server: CaissonServer, world: World):
     """No cookie is accepted, so a form or a script of another site has no rights to use."""
     for kind in ("text/plain", "application/x-www-form-urlencoded"):
-        answer = rest.request("POST", "/v2/sandboxes", b'{"templateID":"base"}', key=None,
-                              headers={"Content-Type": kind, "Origin": "http://evil.test",
-                                       "Cookie": f"key={server.api_key}"})
+        answer = rest.request(
+            "POST",
+            "/v2/sandboxes",
+            b'{"templateID":"base"}',
+            key=None,
+            headers={
+                "Content-Type": kind,
+                "Origin": "http://evil.test",
+                "Cookie": f"key={server.api_key}",
+            },
+        )
         assert answer.status == 401, answer
 
 
 def test_the_other_key_works(server: CaissonServer, other_key: str):
     """Without this the tests above would prove nothing about other keys."""
-    sandbox = Sandbox.create(timeout=60, api_key=other_key, api_url=server.url, sandbox_url=server.url)
+    sandbox = Sandbox.create(
+        timeout=60, api_key=other_key, api_url=server.url, sandbox_url=server.url
+    )
     assert sandbox.commands.run("echo mine").stdout == "mine\n"
     assert sandbox.kill() is True

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from guest import REFUSED, Guest
 from probes import probe
 from world import World
+
+from support.rest import Rest
 
 # Opens every file below the directories for writing; prints the count and what could be opened.
 OPEN_ALL = """
@@ -16,7 +19,8 @@ count, opened = 0, []
 for top in args[0]:
     for directory, folders, names in os.walk(top):
         if top == "/proc":
-            folders[:] = [f for f in folders if not f.isdigit() and f not in ("self", "thread-self", "sys")]
+            skipped = ("self", "thread-self", "sys")
+            folders[:] = [f for f in folders if not f.isdigit() and f not in skipped]
         for name in names:
             path = os.path.join(directory, name)
             try:
@@ -71,11 +75,21 @@ print(json.dumps(results))
 
 @probe(15)
 def test_kernel_settings_are_read_only(guest: Guest):
-    paths = ["/proc/sysrq-trigger", "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe",
-             "/proc/sys/vm/drop_caches", "/proc/sys/vm/panic_on_oom", "/proc/sys/kernel/hostname",
-             "/proc/sys/fs/binfmt_misc/register", "/proc/sys/net/ipv4/ip_forward",
-             "/proc/sys/user/max_inotify_instances", "/sys/kernel/uevent_helper",
-             "/proc/irq/default_smp_affinity", "/proc/mtrr", "/sys/power/state"]
+    paths = [
+        "/proc/sysrq-trigger",
+        "/proc/sys/kernel/core_pattern",
+        "/proc/sys/kernel/modprobe",
+        "/proc/sys/vm/drop_caches",
+        "/proc/sys/vm/panic_on_oom",
+        "/proc/sys/kernel/hostname",
+        "/proc/sys/fs/binfmt_misc/register",
+        "/proc/sys/net/ipv4/ip_forward",
+        "/proc/sys/user/max_inotify_instances",
+        "/sys/kernel/uevent_helper",
+        "/proc/irq/default_smp_affinity",
+        "/proc/mtrr",
+        "/sys/power/state",
+    ]
     results = guest.python(WRITE, paths)
     let = {path: how for path, how in results.items() if how not in REFUSED | {"ENOENT"}}
     assert not let and "EROFS" in results.values(), results
@@ -88,14 +102,41 @@ def test_no_file_of_the_kernel_can_be_opened_for_writing(guest: Guest):
     assert opened == []
 
 
+@probe(15)
+def test_no_core_dump_reaches_a_program_of_the_host(guest: Guest):
+    """Where core_pattern names a program, the kernel runs it on the host: never for a guest."""
+    assert guest.run("ulimit -c unlimited").code != 0
+    limit = guest.run("awk '/core file/ {print $5, $6}' /proc/self/limits").out.split()
+    assert set(limit) <= {"0", "1"}, limit
+    crashed = guest.run("bash -c 'kill -SEGV $$'; echo; ls core* 2>/dev/null", cwd="/tmp")
+    assert "dumped" not in crashed.out + crashed.err, crashed
+
+
 @probe(16)
 def test_kernel_memory_and_keys_are_hidden(guest: Guest):
-    for path in ("/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/kmsg",
-                 "/proc/sched_debug", "/proc/kpagecount", "/proc/kpageflags", "/proc/vmallocinfo",
-                 "/proc/slabinfo", "/proc/interrupts"):
+    for path in (
+        "/proc/kcore",
+        "/proc/keys",
+        "/proc/key-users",
+        "/proc/timer_list",
+        "/proc/kmsg",
+        "/proc/sched_debug",
+        "/proc/kpagecount",
+        "/proc/kpageflags",
+        "/proc/vmallocinfo",
+        "/proc/slabinfo",
+        "/proc/interrupts",
+    ):
         assert guest.run(f"timeout 5 head -c 100 {path} 2>/dev/null").out == "", path
-    for path in ("/sys/firmware", "/sys/kernel/debug", "/sys/kernel/tracing", "/sys/fs/bpf",
-                 "/sys/fs/pstore", "/sys/kernel/security", "/sys/devices/virtual/block"):
+    for path in (
+        "/sys/firmware",
+        "/sys/kernel/debug",
+        "/sys/kernel/tracing",
+        "/sys/fs/bpf",
+        "/sys/fs/pstore",
+        "/sys/kernel/security",
+        "/sys/devices/virtual/block",
+    ):
         assert guest.run(f"ls -A {path} 2>/dev/null").out == "", path
     addresses = guest.run("cut -d' ' -f1 /proc/kallsyms 2>/dev/null | sort -u").out.split()
     assert addresses in ([], ["0" * 16]), addresses[:5]
@@ -106,8 +147,13 @@ def test_kernel_memory_and_keys_are_hidden(guest: Guest):
 def test_nothing_names_a_neighbour(guest: Guest, world: World):
     """All of /proc and /sys is searched for secrets, and for the id of another sandbox, which is
     part of the public addresses of its previews."""
-    words = [world.neighbour["sandboxID"], world.neighbour_secret, world.secret,
-             world.server.api_key, world.neighbour["envdAccessToken"]]
+    words = [
+        world.neighbour["sandboxID"],
+        world.neighbour_secret,
+        world.secret,
+        world.server.api_key,
+        world.neighbour["envdAccessToken"],
+    ]
     count, found = guest.python(SEARCH, ["/proc", "/sys"], words, timeout=60)
     # The script itself has the words as its own.
     found = [entry for entry in found if not entry.startswith("/proc/") or entry[6].isalpha()]
@@ -116,12 +162,27 @@ def test_nothing_names_a_neighbour(guest: Guest, world: World):
 
 @probe(17)
 def test_masks_stay(guest: Guest):
-    for command in ("umount /proc/keys", "umount -l /proc/sys", "umount -f /sys/firmware",
-                    "mount -o remount,rw /proc/sys", "mount -o remount,rw /sys", "mount -t proc p /mnt",
-                    "mount --bind /proc /mnt", "mount --move /proc/sys /mnt", "mount -t sysfs s /mnt",
-                    "mv /proc /old", "rmdir /proc", "mv /proc/keys /tmp/k", "rm /proc/keys",
-                    "ln -sfn /tmp /proc", "mv /sys/firmware /tmp/f", "rm -f /proc/meminfo",
-                    "unshare -Urm true", "unshare -m true", "nsenter -t 1 -m true"):
+    for command in (
+        "umount /proc/keys",
+        "umount -l /proc/sys",
+        "umount -f /sys/firmware",
+        "mount -o remount,rw /proc/sys",
+        "mount -o remount,rw /sys",
+        "mount -t proc p /mnt",
+        "mount --bind /proc /mnt",
+        "mount --move /proc/sys /mnt",
+        "mount -t sysfs s /mnt",
+        "mv /proc /old",
+        "rmdir /proc",
+        "mv /proc/keys /tmp/k",
+        "rm /proc/keys",
+        "ln -sfn /tmp /proc",
+        "mv /sys/firmware /tmp/f",
+        "rm -f /proc/meminfo",
+        "unshare -Urm true",
+        "unshare -m true",
+        "nsenter -t 1 -m true",
+    ):
         assert guest.run(command).code != 0, command
     assert guest.run("cat /proc/keys; ls -A /sys/firmware").out == ""
     assert guest.run("head -1 /proc/meminfo").out.split()[1] == str(256 * 1024)
@@ -137,6 +198,32 @@ def test_masks_are_files_of_nobody(guest: Guest):
     assert guest.run("touch /sys/firmware/x").code != 0
 
 
+@probe(17)
+def test_a_template_with_links_for_mount_points(make_server, world: World, tmp_path):
+    """CVE-2025-31133 and its kind: what a sandbox starts from leads our mounts into the host."""
+    world_side = tmp_path / "host"
+    (world_side / "pts").mkdir(parents=True)
+    (world_side / "envd").write_text("host")
+    before = Path("/proc/self/mountinfo").read_text()
+    for link in ("dev", ".caisson", "proc", "sys", "dev/pts"):
+        root = tmp_path / "templates/base/rootfs"
+        shutil.rmtree(tmp_path / "templates", ignore_errors=True)
+        for directory in ("proc", "sys", "dev/pts", ".caisson", "etc", "tmp"):
+            (root / directory).mkdir(parents=True, exist_ok=True)
+        (root / ".caisson/envd").touch()
+        shutil.rmtree(root / link)
+        (root / link).symlink_to(world_side)
+        (root.parent / "template.json").write_text('{"id": "base", "cpuCount": 1, "memoryMB": 64}')
+        for parent in (root, *root.parents):
+            parent.chmod(parent.stat().st_mode | 0o005)
+        server = make_server(env={"CAISSON_TEMPLATE_DIR": str(tmp_path / "templates")})
+        answer = Rest(server).post("/v2/sandboxes", {"templateID": "base", "timeout": 30})
+        assert answer.status >= 400, (link, answer)
+        assert "symbolic link" in server.log_since(0) + answer.body.decode(), (link, answer)
+    assert Path("/proc/self/mountinfo").read_text() == before
+    assert (world_side / "envd").read_text() == "host"
+
+
 @probe(18)
 def test_roots_of_processes(guest: Guest, world: World):
     inside = guest.run("stat -c %d:%i /").out
@@ -144,8 +231,13 @@ def test_roots_of_processes(guest: Guest, world: World):
         seen = guest.run(f"stat -L -c %d:%i /proc/{pid}/root/ 2>/dev/null").out
         assert seen in (inside, ""), pid
     canary = world.file
-    for path in (f"/proc/1/root{canary}", f"/proc/self/root{canary}", f"/proc/1/cwd{canary}",
-                 f"/proc/1/root/../../../..{canary}", str(canary)):
+    for path in (
+        f"/proc/1/root{canary}",
+        f"/proc/self/root{canary}",
+        f"/proc/1/cwd{canary}",
+        f"/proc/1/root/../../../..{canary}",
+        str(canary),
+    ):
         assert guest.run(f"cat {path}").out == "", path
     for pid in world.host_pids():
         assert guest.run(f"ls -d /proc/{pid}").code != 0, pid
@@ -161,7 +253,9 @@ def test_programs_of_the_host_cannot_be_overwritten(guest: Guest):
     assert guest.run("ln /.caisson/envd /tmp/envd").code != 0
     assert guest.run("mv /.caisson/envd /tmp/envd").code != 0
     # A copy that runs is an ordinary program of the sandbox.
-    assert guest.run("cp /.caisson/envd /tmp/mine && echo x >> /tmp/mine; rm -f /tmp/mine").code == 0
+    assert (
+        guest.run("cp /.caisson/envd /tmp/mine && echo x >> /tmp/mine; rm -f /tmp/mine").code == 0
+    )
 
 
 @probe(19)
@@ -188,22 +282,39 @@ def _size():
 def test_working_directories(guest: Guest, world: World):
     inside = guest.run("stat -c %d:%i /").out
     depth = "../" * 40
-    for cwd in ("/proc/self/fd/3", "/proc/self/fd/0", "/proc/1/fd/4", "/proc/1/cwd", "/proc/self/cwd",
-                "/proc/1/root/..", depth, f"/home/user/{depth}", "/proc/self/root/" + depth,
-                str(world.directory), "/proc/1/cwd/../../.."):
+    for cwd in (
+        "/proc/self/fd/3",
+        "/proc/self/fd/0",
+        "/proc/1/fd/4",
+        "/proc/1/cwd",
+        "/proc/self/cwd",
+        "/proc/1/root/..",
+        depth,
+        f"/home/user/{depth}",
+        "/proc/self/root/" + depth,
+        str(world.directory),
+        "/proc/1/cwd/../../..",
+    ):
         try:
-            done = guest.run(f"stat -c %d:%i /; cd {depth}; stat -c %d:%i .; cat {world.file}; "
-                             f"cat .{world.file}; cat canary", cwd=cwd)
+            done = guest.run(
+                f"stat -c %d:%i /; cd {depth}; stat -c %d:%i .; cat {world.file}; "
+                f"cat .{world.file}; cat canary",
+                cwd=cwd,
+            )
         except Exception as refused:
-            assert "cwd" in str(refused) or "directory" in str(refused) or "chdir" in str(
-                refused) or "start" in str(refused), (cwd, refused)
+            assert (
+                "cwd" in str(refused)
+                or "directory" in str(refused)
+                or "chdir" in str(refused)
+                or "start" in str(refused)
+            ), (cwd, refused)
             continue
         assert done.out == inside * 2, (cwd, done)
 
 
 @probe(21)
 def test_no_cgroup_files_inside(guest: Guest):
-    names = "cgroup.procs release_agent notify_on_release devices.allow memory.max memory.limit_in_bytes"
+    names = "cgroup.procs release_agent notify_on_release devices.allow memory.max pids.max"
     search = " -o ".join(f"-name {name}" for name in names.split())
     assert guest.run(f"find / -xdev \\( {search} \\) 2>/dev/null").out == ""
     assert guest.run(f"find /sys /proc -maxdepth 6 \\( {search} \\) 2>/dev/null").out == ""
@@ -217,8 +328,11 @@ def test_no_cgroup_files_inside(guest: Guest):
 
 @probe(22)
 def test_limits_cannot_be_raised(guest: Guest, world: World):
-    cgroups = [Path(directory) for directory, _, _ in os.walk("/sys/fs/cgroup")
-               if directory.endswith("/" + guest.id)]
+    cgroups = [
+        Path(directory)
+        for directory, _, _ in os.walk("/sys/fs/cgroup")
+        if directory.endswith("/" + guest.id)
+    ]
     names = ("memory.limit_in_bytes", "memory.max", "pids.max", "cpu.cfs_quota_us", "cpu.max")
     limits = {p / n: (p / n).read_text() for p in cgroups for n in names if (p / n).exists()}
     assert len(limits) >= 3, cgroups

@@ -59,8 +59,9 @@ def asks(seen: list[str], *kinds: str) -> list[str]:
 def test_metadata_services(guest: Guest, quiet: Internet):
     assert all(host_reaches(address) for address in METADATA), "the test's own network is broken"
     quiet.seen()
-    where = [[a, p] for a in [*METADATA, "metadata.google.internal", "fd00:ec2::254"]
-             for p in (80, 443)]
+    where = [
+        [a, p] for a in [*METADATA, "metadata.google.internal", "fd00:ec2::254"] for p in (80, 443)
+    ]
     assert reached(guest.python(CONNECT, where, timeout=60)) == {}
     assert asks(quiet.seen(), "tcp", "http", "icmp") == []
 
@@ -74,16 +75,28 @@ def test_the_public_internet_is_there(guest: Guest, quiet: Internet):
 
 
 @probe(31)
-def test_the_host_and_its_network(guest: Guest, world: World, quiet: Internet,
-                                  server: CaissonServer):
+def test_the_host_and_its_network(
+    guest: Guest, world: World, quiet: Internet, server: CaissonServer
+):
     assert all(host_reaches(address) for address in PRIVATE)
     quiet.seen()
     gateway = guest.run("ip -4 -o addr show eth0").out.split()
     peer = gateway[gateway.index("peer") + 1].split("/")[0] if "peer" in gateway else "198.18.0.1"
     listener = world.listener.server_address[1]
-    where = [[address, port] for address in ("127.0.0.1", "0.0.0.0", HOST, peer, "198.18.0.1",
-                                             "192.0.2.255", "::1", "localhost")
-             for port in (listener, server.port, 2375, 22)]
+    where = [
+        [address, port]
+        for address in (
+            "127.0.0.1",
+            "0.0.0.0",
+            HOST,
+            peer,
+            "198.18.0.1",
+            "192.0.2.255",
+            "::1",
+            "localhost",
+        )
+        for port in (listener, server.port, 2375, 22)
+    ]
     where += [[address, 80] for address in [*PRIVATE, "224.0.0.1", "255.255.255.255"]]
     assert reached(guest.python(CONNECT, where, 2, timeout=100)) == {}
     assert asks(quiet.seen(), "tcp", "http") == []
@@ -105,10 +118,20 @@ def test_other_sandboxes(guest: Guest, world: World):
 @probe(32)
 def test_names_and_notations_that_lead_inside(guest: Guest, world: World, quiet: Internet):
     port = world.listener.server_address[1]
-    where = [["rebind.test", 80], ["metadata.google.internal", 80],
-             ["::ffff:169.254.169.254", 80], ["::ffff:10.1.2.3", 80], [f"::ffff:{HOST}", port],
-             ["0x0a010203", 80], ["167837955", 80], ["012.1.2.3", 80], ["10.66051", 80],
-             [f"::{HOST}", port], ["64:ff9b::a01:203", 80], ["2002:a01:203::1", 80]]
+    where = [
+        ["rebind.test", 80],
+        ["metadata.google.internal", 80],
+        ["::ffff:169.254.169.254", 80],
+        ["::ffff:10.1.2.3", 80],
+        [f"::ffff:{HOST}", port],
+        ["0x0a010203", 80],
+        ["167837955", 80],
+        ["012.1.2.3", 80],
+        ["10.66051", 80],
+        [f"::{HOST}", port],
+        ["64:ff9b::a01:203", 80],
+        ["2002:a01:203::1", 80],
+    ]
     where += [[address, 80] for address in ADDRESSES_V6]
     assert reached(guest.python(CONNECT, where, 2, timeout=90)) == {}
     assert asks(quiet.seen(), "tcp", "http") == []
@@ -144,7 +167,12 @@ def test_tunnels_of_a_sandbox_without_internet(server, rest: Rest, quiet: Intern
     with rest.sandbox(allow_internet_access=False) as made:
         for account in ("root", "user"):
             guest = Guest(server, made, account, calls)
-            where = [[PUBLIC, 80], [OTHER_PUBLIC, 53], ["198.18.0.1", 53], *([a, 80] for a in PRIVATE)]
+            where = [
+                [PUBLIC, 80],
+                [OTHER_PUBLIC, 53],
+                ["198.18.0.1", 53],
+                *([a, 80] for a in PRIVATE),
+            ]
             assert reached(guest.python(CONNECT, where, 1, timeout=40)) == {}
             guest.python(TUNNEL, [PUBLIC, OTHER_PUBLIC, "198.18.0.1"], timeout=60)
     assert quiet.seen() == []
@@ -159,9 +187,14 @@ def test_tunnels_to_private_addresses(guest: Guest, quiet: Internet):
 
 @probe(33)
 def test_allow_lists_cannot_be_talked_around(server, rest: Rest, quiet: Internet, calls: bytes):
-    answer = rest.post("/v2/sandboxes", {
-        "templateID": "base", "timeout": 120,
-        "network": {"allowOut": ["allowed.test"], "denyOut": ["0.0.0.0/0"]}})
+    answer = rest.post(
+        "/v2/sandboxes",
+        {
+            "templateID": "base",
+            "timeout": 120,
+            "network": {"allowOut": ["allowed.test"], "denyOut": ["0.0.0.0/0"]},
+        },
+    )
     if answer.status in (400, 404, 501):
         pytest.skip(f"lists of allowed names are not there yet: {answer.json()['message']}")
     assert answer.status == 201, answer
@@ -206,9 +239,17 @@ except OSError as error:
 """
     assert guest.python(script, world.abstract_name[1:]) == "ConnectionRefusedError"
     assert "caisson-canary" not in guest.run("cat /proc/net/unix").out
-    for path in ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock",
-                 "/run/dbus/system_bus_socket", "/tmp/.X11-unix", "/run/systemd/private",
-                 "/run/caisson", "/run/user", "/var/run/crio/crio.sock"):
+    for path in (
+        "/var/run/docker.sock",
+        "/run/docker.sock",
+        "/run/containerd/containerd.sock",
+        "/run/dbus/system_bus_socket",
+        "/tmp/.X11-unix",
+        "/run/systemd/private",
+        "/run/caisson",
+        "/run/user",
+        "/var/run/crio/crio.sock",
+    ):
         assert guest.run(f"test -e {path}").code != 0, path
     sockets = guest.run("find / -xdev -type s 2>/dev/null").out
     assert sockets == "", sockets
@@ -250,7 +291,9 @@ print(json.dumps(results))
 def test_forged_packets(guest: Guest, world: World, quiet: Internet):
     own = guest.run("hostname -I").out.split()[0]
     neighbour = world.neighbour_envd.run("hostname -I")[0].decode().split()[0]
-    results = guest.python(FORGE, own, PUBLIC, [neighbour, HOST, OTHER_PUBLIC, "10.1.2.3", "127.0.0.1"])
+    results = guest.python(
+        FORGE, own, PUBLIC, [neighbour, HOST, OTHER_PUBLIC, "10.1.2.3", "127.0.0.1"]
+    )
     time.sleep(1)  # whatever is under way has arrived
     seen = quiet.seen()
     assert not [entry for entry in seen if "forged" in entry or "port 67" in entry], seen
@@ -263,8 +306,9 @@ def test_forged_packets(guest: Guest, world: World, quiet: Internet):
 @probe(35)
 def test_rules_of_the_host_stay(guest: Guest, server: CaissonServer):
     """The only table is the server's own; no sandbox changed it or the addresses of the host."""
-    tables = subprocess.run(["nft", "-j", "list", "tables"], capture_output=True, text=True,
-                            timeout=20).stdout
+    tables = subprocess.run(
+        ["nft", "-j", "list", "tables"], capture_output=True, text=True, timeout=20
+    ).stdout
     names = [entry["table"]["name"] for entry in json.loads(tables)["nftables"] if "table" in entry]
     assert names and all(name.startswith("caisson_") for name in names), names
     assert guest.run("nft list tables 2>&1 || iptables -L 2>&1; exit 0").out.find("caisson_") == -1

@@ -20,8 +20,12 @@ PORT = 3200
 
 def serve(server: CaissonServer, made: dict, program: str, arguments: str) -> None:
     envd = Envd(server, made)
-    sent = envd.request("POST", "/files?path=/tmp/serve.py", program.encode(),
-                        {"Content-Type": "application/octet-stream"})
+    sent = envd.request(
+        "POST",
+        "/files?path=/tmp/serve.py",
+        program.encode(),
+        {"Content-Type": "application/octet-stream"},
+    )
     assert sent.status == 200, sent
     envd.start(f"exec python3 /tmp/serve.py {arguments}").next()
 
@@ -66,50 +70,76 @@ SERVED = b"X-Served-By: sandbox"
 @probe(36)
 def test_missing_and_wrong_tokens(server: CaissonServer, rest: Rest, private: dict, public: dict):
     token = private["trafficAccessToken"]
-    for headers in ({}, {"E2b-Traffic-Access-Token": ""}, {"E2b-Traffic-Access-Token": "x"},
-                    {"E2b-Traffic-Access-Token": token[:-1]},
-                    {"E2b-Traffic-Access-Token": token + "x"}, {"X-API-KEY": server.api_key},
-                    {"E2b-Traffic-Access-Token": public["envdAccessToken"]},
-                    {"E2b-Traffic-Access-Token": private["envdAccessToken"]},
-                    {"Cookie": f"e2b-traffic-access-token={token}"}):
+    for headers in (
+        {},
+        {"E2b-Traffic-Access-Token": ""},
+        {"E2b-Traffic-Access-Token": "x"},
+        {"E2b-Traffic-Access-Token": token[:-1]},
+        {"E2b-Traffic-Access-Token": token + "x"},
+        {"X-API-KEY": server.api_key},
+        {"E2b-Traffic-Access-Token": public["envdAccessToken"]},
+        {"E2b-Traffic-Access-Token": private["envdAccessToken"]},
+        {"Cookie": f"e2b-traffic-access-token={token}"},
+    ):
         answer = rest.get("/", headers={"Host": private["host"], **headers}, key=None)
         assert answer.status == 403, (headers, answer)
         assert not answer.header("X-Served-By")
     for query in (f"/?e2b-traffic-access-token={token}", f"/?token={token}"):
         assert rest.get(query, headers={"Host": private["host"]}, key=None).status == 403
-    good = rest.get("/", headers={"Host": private["host"], "E2b-Traffic-Access-Token": token},
-                    key=None)
+    good = rest.get(
+        "/", headers={"Host": private["host"], "E2b-Traffic-Access-Token": token}, key=None
+    )
     assert good.status == 200 and good.header("X-Served-By") == "sandbox"
 
 
 @probe(36)
-def test_names_that_are_not_a_sandbox(rest: Rest, server: CaissonServer, private: dict, public: dict):
+def test_names_that_are_not_a_sandbox(
+    rest: Rest, server: CaissonServer, private: dict, public: dict
+):
     """Hosts and headers that try to mean the server itself, the loopback or somebody else."""
     domain, other = private["domain"], private["sandboxID"]
-    hosts = [f"0-{other}.{domain}", f"65536-{other}.{domain}", f"-1-{other}.{domain}",
-             f"{PORT}-{other}%00.{domain}", f"{PORT}-{other}.{domain}.evil.test",
-             f"{PORT}-127.0.0.1.{domain}", f"{PORT}-localhost.{domain}", f"{PORT}-..{domain}",
-             f"{server.port}-{other}.{domain}", f"{PORT}-{other}@{public['host']}",
-             f"{PORT}-{other}.{domain}/../{public['host']}", f"{PORT}-{'a' * 5000}.{domain}"]
+    hosts = [
+        f"0-{other}.{domain}",
+        f"65536-{other}.{domain}",
+        f"-1-{other}.{domain}",
+        f"{PORT}-{other}%00.{domain}",
+        f"{PORT}-{other}.{domain}.evil.test",
+        f"{PORT}-127.0.0.1.{domain}",
+        f"{PORT}-localhost.{domain}",
+        f"{PORT}-..{domain}",
+        f"{server.port}-{other}.{domain}",
+        f"{PORT}-{other}@{public['host']}",
+        f"{PORT}-{other}.{domain}/../{public['host']}",
+        f"{PORT}-{'a' * 5000}.{domain}",
+    ]
     for host in hosts:
         data = head_of("GET", "/", {"Host": host, "Connection": "close"})
         assert SERVED not in exchange(server, data), host
-    for headers in ({"E2b-Sandbox-Id": "../" + other, "E2b-Sandbox-Port": str(PORT)},
-                    {"E2b-Sandbox-Id": other, "E2b-Sandbox-Port": f"{PORT}@127.0.0.1"},
-                    {"E2b-Sandbox-Id": other, "E2b-Sandbox-Port": f"{PORT}"},
-                    {"E2b-Sandbox-Id": f"{public['sandboxID']},{other}", "E2b-Sandbox-Port": f"{PORT}"},
-                    {"E2b-Sandbox-Id": f"{public['sandboxID']} {other}", "E2b-Sandbox-Port": f"{PORT}"}):
+    for headers in (
+        {"E2b-Sandbox-Id": "../" + other, "E2b-Sandbox-Port": str(PORT)},
+        {"E2b-Sandbox-Id": other, "E2b-Sandbox-Port": f"{PORT}@127.0.0.1"},
+        {"E2b-Sandbox-Id": other, "E2b-Sandbox-Port": f"{PORT}"},
+        {"E2b-Sandbox-Id": f"{public['sandboxID']},{other}", "E2b-Sandbox-Port": f"{PORT}"},
+        {"E2b-Sandbox-Id": f"{public['sandboxID']} {other}", "E2b-Sandbox-Port": f"{PORT}"},
+    ):
         answer = rest.get("/", headers=headers, key=None)
         assert answer.status in (400, 403), (headers, answer)
 
 
 @probe(36)
-def test_absolute_targets_and_connect(server: CaissonServer, private: dict, public: dict, world: World):
+def test_absolute_targets_and_connect(
+    server: CaissonServer, private: dict, public: dict, world: World
+):
     port = world.listener.server_address[1]
-    for line in (f"GET http://127.0.0.1:{port}/ HTTP/1.1", f"GET http://{private['host']}/ HTTP/1.1",
-                 f"CONNECT 127.0.0.1:{port} HTTP/1.1", f"CONNECT {private['host']} HTTP/1.1",
-                 f"GET //127.0.0.1:{port}/ HTTP/1.1", f"GET @127.0.0.1:{port}/ HTTP/1.1",
-                 f"GET http:127.0.0.1:{port} HTTP/1.1"):
+    for line in (
+        f"GET http://127.0.0.1:{port}/ HTTP/1.1",
+        f"GET http://{private['host']}/ HTTP/1.1",
+        f"CONNECT 127.0.0.1:{port} HTTP/1.1",
+        f"CONNECT {private['host']} HTTP/1.1",
+        f"GET //127.0.0.1:{port}/ HTTP/1.1",
+        f"GET @127.0.0.1:{port}/ HTTP/1.1",
+        f"GET http:127.0.0.1:{port} HTTP/1.1",
+    ):
         data = f"{line}\r\nHost: {public['host']}\r\nConnection: close\r\n\r\n".encode()
         answer = exchange(server, data)
         assert world.secret.encode() not in answer
@@ -136,8 +166,10 @@ SMUGGLES = {
 def test_smuggling(server: CaissonServer, private: dict, public: dict, kind: str):
     """A second request hidden in the first must never be answered by somebody else's sandbox, nor
     by the control plane with rights of the first."""
-    hidden = (f"GET /hidden HTTP/1.1\r\nHost: {private['host']}\r\n"
-              f"E2b-Sandbox-Id: {private['sandboxID']}\r\nE2b-Sandbox-Port: {PORT}\r\n\r\n").encode()
+    hidden = (
+        f"GET /hidden HTTP/1.1\r\nHost: {private['host']}\r\n"
+        f"E2b-Sandbox-Id: {private['sandboxID']}\r\nE2b-Sandbox-Port: {PORT}\r\n\r\n"
+    ).encode()
     rest = SMUGGLES[kind]
     rest = rest % (len(hidden) + 5) if b"%d" in rest else rest
     data = f"POST / HTTP/1.1\r\nHost: {public['host']}\r\n".encode() + rest + hidden
@@ -149,8 +181,16 @@ def test_smuggling(server: CaissonServer, private: dict, public: dict, kind: str
 @probe(36)
 def test_other_protocols_and_sizes(server: CaissonServer, public: dict):
     host = public["host"]
-    h2c = head_of("GET", "/", {"Host": host, "Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c",
-                               "HTTP2-Settings": "AAMAAABkAARAAAAAAAIAAAAA"})
+    h2c = head_of(
+        "GET",
+        "/",
+        {
+            "Host": host,
+            "Connection": "Upgrade, HTTP2-Settings",
+            "Upgrade": "h2c",
+            "HTTP2-Settings": "AAMAAABkAARAAAAAAAIAAAAA",
+        },
+    )
     assert b" 101 " not in exchange(server, h2c)[:40]
     assert SERVED not in exchange(server, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(64))
     large = head_of("GET", "/", {"Host": host, "X": "y" * 200_000})
@@ -164,9 +204,14 @@ def test_websocket_needs_the_token(server: CaissonServer, rest: Rest, world: Wor
     with rest.sandbox(network={"allowPublicTraffic": False}) as made:
         serve(server, made, WEBSOCKET_ECHO, "3300")
         host = f"3300-{made['sandboxID']}.{made['domain']}"
-        base = {"Host": host, "Upgrade": "websocket", "Connection": "Upgrade",
-                "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-                "Origin": "http://evil.test"}
+        base = {
+            "Host": host,
+            "Upgrade": "websocket",
+            "Connection": "Upgrade",
+            "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+            "Origin": "http://evil.test",
+        }
         assert b" 403 " in exchange(server, head_of("GET", "/", base))[:40]
         with_token = {**base, "E2b-Traffic-Access-Token": made["trafficAccessToken"]}
         end = time.monotonic() + 20
@@ -176,27 +221,40 @@ def test_websocket_needs_the_token(server: CaissonServer, rest: Rest, world: Wor
 
 @probe(36)
 def test_the_servers_key_does_not_reach_a_sandbox(server: CaissonServer, rest: Rest, public: dict):
-    for name, value in (("X-API-KEY", server.api_key), ("Authorization", f"Bearer {server.api_key}"),
-                        ("E2b-Traffic-Access-Token", "planted-token")):
+    for name, value in (
+        ("X-API-KEY", server.api_key),
+        ("Authorization", f"Bearer {server.api_key}"),
+        ("E2b-Traffic-Access-Token", "planted-token"),
+    ):
         answer = rest.get("/", headers={"Host": public["host"], name: value}, key=None)
         assert answer.status == 200 and value not in answer.body.decode(), answer
 
 
 @probe(37)
 def test_cookies_and_origins(rest: Rest, server: CaissonServer, public: dict):
-    """The API knows no cookies, so there is none to steal; no answer lets a page use credentials."""
+    """The API knows no cookies, so there is none to steal; no page may use credentials."""
     evil = {"Origin": "http://evil.test"}
     paths = ["/health", "/v2/sandboxes", "/app", "/metrics", "/nothing"]
     for path in paths:
         answer = rest.get(path, headers=evil)
         assert answer.header("Set-Cookie") is None, path
         assert answer.header("Access-Control-Allow-Credentials") is None, path
-    for cookie in (f"X-API-KEY={server.api_key}", f"api_key={server.api_key}",
-                   f"session={server.api_key}", f"e2b={server.api_key}"):
+    for cookie in (
+        f"X-API-KEY={server.api_key}",
+        f"api_key={server.api_key}",
+        f"session={server.api_key}",
+        f"e2b={server.api_key}",
+    ):
         assert rest.get("/v2/sandboxes", headers={"Cookie": cookie}, key=None).status == 401
-    envd = rest.get("/envs", headers={**evil, "Host": public["host"].replace(str(PORT), "49983"),
-                                      "Cookie": f"X-Access-Token={public['envdAccessToken']}"},
-                    key=None)
+    envd = rest.get(
+        "/envs",
+        headers={
+            **evil,
+            "Host": public["host"].replace(str(PORT), "49983"),
+            "Cookie": f"X-Access-Token={public['envdAccessToken']}",
+        },
+        key=None,
+    )
     assert envd.status == 401 and envd.header("Access-Control-Allow-Credentials") is None
 
 
@@ -206,9 +264,13 @@ def test_nothing_fetches_addresses_for_clients(rest: Rest, internet):
     them replaces this by an attempt on loopback and metadata addresses."""
     internet.seen()
     target = "http://169.254.169.254/latest/meta-data"
-    for path, body in (("/templates", {"name": "x", "dockerfile": f"FROM {target}"}),
-                       ("/v2/templates", {"alias": "x"}), ("/v3/templates", {"name": "x"}),
-                       ("/events/webhooks", {"url": target}), ("/webhooks", {"url": target})):
+    for path, body in (
+        ("/templates", {"name": "x", "dockerfile": f"FROM {target}"}),
+        ("/v2/templates", {"alias": "x"}),
+        ("/v3/templates", {"name": "x"}),
+        ("/events/webhooks", {"url": target}),
+        ("/webhooks", {"url": target}),
+    ):
         answer = rest.post(path, body)
         assert answer.status in (404, 405, 501), (path, answer)
     assert [entry for entry in internet.seen() if not entry.startswith("dns")] == []

@@ -107,14 +107,14 @@ def test_memory_bombs(guest: Guest, world: World, how: str):
     bombs = {
         "anonymous": "b = bytearray(2 << 30)",
         "shared": "import mmap; m = mmap.mmap(-1, 2 << 30)\n"
-                  "for i in range(0, 2 << 30, 4096): m[i] = 1",
+        "for i in range(0, 2 << 30, 4096): m[i] = 1",
         "memfd": "import os; f = os.memfd_create('x')\nwhile True: os.write(f, bytes(1 << 20))",
         "shm file": "f = open('/dev/shm/bomb', 'wb')\nwhile True: f.write(bytes(1 << 20))",
         "pipes": "import os, fcntl\np = []\nwhile True:\n r, w = os.pipe()\n p.append((r, w))\n"
-                 " fcntl.fcntl(w, 1031, 1 << 20)\n os.set_blocking(w, False)\n"
-                 " os.write(w, bytes(1 << 20))",
+        " fcntl.fcntl(w, 1031, 1 << 20)\n os.set_blocking(w, False)\n"
+        " os.write(w, bytes(1 << 20))",
         "tmpfs": "import os; os.mkdir('/tmp/t')\n"
-                 "assert os.system('mount -t tmpfs -o size=9g t /tmp/t') == 0",
+        "assert os.system('mount -t tmpfs -o size=9g t /tmp/t') == 0",
     }
     script = bombs[how].replace("'", "'\\''")
     done = guest.run(f"python3 -c '{script}'; code=$?; rm -rf /dev/shm/bomb /tmp/t; exit $code", 60)
@@ -130,7 +130,8 @@ import ctypes, mmap
 libc = ctypes.CDLL(None, use_errno=True)
 print(libc.mlockall(3))
 m = mmap.mmap(-1, 64 << 20)
-print(libc.mlock(ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(m))), ctypes.c_size_t(64 << 20)))
+start = ctypes.addressof(ctypes.c_char.from_buffer(m))
+print(libc.mlock(ctypes.c_void_p(start), ctypes.c_size_t(64 << 20)))
 print(libc.syscall(29, 0, ctypes.c_size_t(8 << 20), 0o4000 | 0o1000))  # shmget(SHM_HUGETLB)
 " """).out.split()
     assert locked == ["-1", "-1", "-1"], locked
@@ -149,8 +150,11 @@ def test_the_reason_of_a_kill_is_told(guest: Guest):
 @probe(25)
 def test_full_disk(guest: Guest, world: World, server: CaissonServer):
     before = os.statvfs(server.data_dir)
-    done = guest.run("dd if=/dev/zero of=/home/user/fill bs=1M count=1000 2>&1 | tail -1; "
-                     "cat /dev/zero > /home/user/more", 60)
+    done = guest.run(
+        "dd if=/dev/zero of=/home/user/fill bs=1M count=1000 2>&1 | tail -1; "
+        "cat /dev/zero > /home/user/more",
+        60,
+    )
     assert "No space left" in done.out + done.err, done
     assert "well" in guest.run("echo well").out
     after = os.statvfs(server.data_dir)
@@ -163,7 +167,9 @@ def test_full_disk(guest: Guest, world: World, server: CaissonServer):
 
 @probe(25)
 def test_sparse_and_preallocated_files(guest: Guest):
-    assert guest.run("truncate -s 1T /home/user/sparse && stat -c %b /home/user/sparse").out == "0\n"
+    assert (
+        guest.run("truncate -s 1T /home/user/sparse && stat -c %b /home/user/sparse").out == "0\n"
+    )
     assert guest.run("cat /home/user/sparse | head -c 1000000 | wc -c").out == "1000000\n"
     assert guest.run("fallocate -l 10G /home/user/allocated").code != 0
     guest.run("rm -f /home/user/sparse /home/user/allocated")
@@ -285,8 +291,12 @@ def hold(guest: Guest, script: str) -> tuple[object, Callable[[], None]]:
     name = f"/tmp/hold-{time.monotonic_ns()}.py"
     guest.sandbox.files.write(name, "import json, os\n" + script, user=guest.account)
     shown: list[str] = []
-    handle = guest.sandbox.commands.run(f"ulimit -n $(ulimit -Hn); exec python3 {name}", timeout=60,
-                                        background=True, user=guest.account)
+    handle = guest.sandbox.commands.run(
+        f"ulimit -n $(ulimit -Hn); exec python3 {name}",
+        timeout=60,
+        background=True,
+        user=guest.account,
+    )
     for out, _, _ in handle:
         if out:
             shown.append(out)
@@ -302,7 +312,8 @@ def test_inotify_of_one_is_not_that_of_all(guest: Guest, world: World):
         with open("/proc/sys/fs/inotify/max_user_instances") as limit:
             assert 0 < count <= int(limit.read()) // 2
         out, err, _ = world.neighbour_envd.run(
-            "python3 -c 'import ctypes; print(ctypes.CDLL(None).inotify_init1(0) >= 0)'")
+            "python3 -c 'import ctypes; print(ctypes.CDLL(None).inotify_init1(0) >= 0)'"
+        )
         assert out == b"True\n", err
     finally:
         end()
@@ -391,17 +402,20 @@ def test_envd_cannot_be_killed_from_inside(guest: Guest):
 @probe(29)
 def test_envd_held_by_a_debugger_is_reported_and_recovers(fresh: Guest, rest: Rest, server):
     """Root inside may trace envd and so stop it: that is seen, told, and over when it lets go."""
-    hold_it = ("import ctypes, time, os\n"
-               "if os.fork() == 0:\n"
-               " os.setsid()\n"
-               " l = ctypes.CDLL(None)\n"
-               " l.ptrace(16, 1, 0, 0)\n"
-               " time.sleep(8)\n"
-               " l.ptrace(17, 1, 0, 0)\n"
-               " os._exit(0)\n")
+    hold_it = (
+        "import ctypes, time, os\n"
+        "if os.fork() == 0:\n"
+        " os.setsid()\n"
+        " l = ctypes.CDLL(None)\n"
+        " l.ptrace(16, 1, 0, 0)\n"
+        " time.sleep(8)\n"
+        " l.ptrace(17, 1, 0, 0)\n"
+        " os._exit(0)\n"
+    )
     fresh.sandbox.files.write("/tmp/hold.py", hold_it)
-    fresh.sandbox.commands.run("python3 /tmp/hold.py > /dev/null 2>&1 < /dev/null &",
-                               background=True, user="root")
+    fresh.sandbox.commands.run(
+        "python3 /tmp/hold.py > /dev/null 2>&1 < /dev/null &", background=True, user="root"
+    )
     time.sleep(1)
     envd = Envd(server, fresh.made)
     assert envd.request("GET", "/health").status in (204, 502)

@@ -82,26 +82,36 @@ def test_ones_own_token_is_not_in_the_environment(guest: Guest):
 @pytest.mark.timeout(120)
 def test_no_secret_is_written_down_outside(make_server, small_template):
     """Keys, tokens, signatures and values of environments: not in logs, not in the database, not in
-    any file of the data directory, not on the command lines or in the environment of our processes."""
-    server = make_server(env={"CAISSON_LOG_LEVEL": "debug",
-                              "CAISSON_TEMPLATE_DIR": str(small_template)})
+    any file of the data directory, not on command lines or in environments of our processes."""
+    server = make_server(
+        env={"CAISSON_LOG_LEVEL": "debug", "CAISSON_TEMPLATE_DIR": str(small_template)}
+    )
     rest = Rest(server)
     names = ("key", "token", "env", "signature", "basic", "cookie", "traffic", "query", "body")
     planted = {name: f"{name}-{uuid.uuid4().hex}" for name in names}
-    made = rest.create(envVars={"GITHUB_TOKEN": planted["env"]},
-                       network={"allowPublicTraffic": False})
+    made = rest.create(
+        envVars={"GITHUB_TOKEN": planted["env"]}, network={"allowPublicTraffic": False}
+    )
     envd = Envd(server, made)
     envd.run("echo $GITHUB_TOKEN > /home/user/.git-credentials; env")
     rest.get("/v2/sandboxes", key=planted["key"])
     rest.get(f"/v2/sandboxes?api_key={planted['query']}&token={planted['query']}", key=None)
-    rest.get("/v2/sandboxes", headers={"Cookie": planted["cookie"],
-                                       "Authorization": f"Bearer {planted['basic']}"})
+    rest.get(
+        "/v2/sandboxes",
+        headers={"Cookie": planted["cookie"], "Authorization": f"Bearer {planted['basic']}"},
+    )
     envd.unary("process.Process/List", {}, token=planted["token"])
     envd.unary("process.Process/Nothing", {"value": planted["body"]})
     for key in ({"key": None}, {}):
         rest.get(f"/files?path=x&signature={planted['signature']}", **key)
-    rest.get("/", key=None, headers={"Host": f"80-{made['sandboxID']}.{made['domain']}",
-                                     "E2b-Traffic-Access-Token": planted["traffic"]})
+    rest.get(
+        "/",
+        key=None,
+        headers={
+            "Host": f"80-{made['sandboxID']}.{made['domain']}",
+            "E2b-Traffic-Access-Token": planted["traffic"],
+        },
+    )
     rest.post("/v2/sandboxes", b'{"templateID":"base","envVars":{"S":"' + planted["body"].encode())
     told = rest.get(f"/v2/sandboxes/{made['sandboxID']}/logs").body
     told += rest.get("/metrics").body + rest.get(f"/sandboxes/{made['sandboxID']}").body
@@ -109,9 +119,13 @@ def test_no_secret_is_written_down_outside(make_server, small_template):
         for name in ("cmdline", "environ"):
             with open(f"/proc/{pid}/{name}", "rb") as shown:
                 told += shown.read()
-    secret = {**planted, "api key": server.api_key, "envd token": made["envdAccessToken"],
-              "traffic token": made["trafficAccessToken"],
-              "server secret": (server.data_dir / "secret").read_bytes().strip().decode("latin-1")}
+    secret = {
+        **planted,
+        "api key": server.api_key,
+        "envd token": made["envdAccessToken"],
+        "traffic token": made["trafficAccessToken"],
+        "server secret": (server.data_dir / "secret").read_bytes().strip().decode("latin-1"),
+    }
     rest.kill(made)
     server.stop()
     told += server.log_path.read_bytes()

@@ -15,13 +15,17 @@ from support.server import CaissonServer
 pytestmark = pytest.mark.timeout(120)
 
 # Numbers of programs that ran before the copy was made, and the identity of the machine.
-KEEP_RANDOM = ("python3 -c 'import random, os, time\n"
-               "random.seed()\n"
-               "while True:\n"
-               " open(\"/tmp/kernel\", \"w\").write(os.urandom(16).hex())\n"
-               " time.sleep(0.05)' & sleep 600")
-IDENTITY = ("cat /proc/sys/kernel/random/uuid; head -c 16 /dev/urandom | od -An -tx1; "
-            "cat /tmp/kernel; date +%s")
+KEEP_RANDOM = (
+    "python3 -c 'import random, os, time\n"
+    "random.seed()\n"
+    "while True:\n"
+    ' open("/tmp/kernel", "w").write(os.urandom(16).hex())\n'
+    " time.sleep(0.05)' & sleep 600"
+)
+IDENTITY = (
+    "cat /proc/sys/kernel/random/uuid; head -c 16 /dev/urandom | od -An -tx1; "
+    "cat /tmp/kernel; date +%s"
+)
 
 
 def there(answer: Response) -> Response:
@@ -41,7 +45,9 @@ def test_snapshots_of_others(server: CaissonServer, rest: Rest, other_key: str, 
             listed = rest.get("/snapshots", key=other_key)
             assert listed.status == 200 and snapshot not in listed.body.decode()
             for name in (snapshot, snapshot.split(":")[0]):
-                used = rest.post("/v2/sandboxes", {"templateID": name, "timeout": 60}, key=other_key)
+                used = rest.post(
+                    "/v2/sandboxes", {"templateID": name, "timeout": 60}, key=other_key
+                )
                 assert used.status in (400, 403, 404), used
                 assert rest.delete(f"/templates/{name}", key=other_key).status in (403, 404)
             own = rest.post("/v2/sandboxes", {"templateID": snapshot, "timeout": 60})
@@ -57,8 +63,12 @@ def test_paused_sandboxes_of_others(rest: Rest, other_key: str, world):
     path = f"/sandboxes/{made['sandboxID']}"
     try:
         assert there(rest.post(f"{path}/pause", {})).status == 204
-        for action, body in (("resume", {"timeout": 60}), ("connect", {"timeout": 60}),
-                             ("snapshots", {}), ("fork", {"count": 1})):
+        for action, body in (
+            ("resume", {"timeout": 60}),
+            ("connect", {"timeout": 60}),
+            ("snapshots", {}),
+            ("fork", {"count": 1}),
+        ):
             assert rest.post(f"{path}/{action}", body, key=other_key).status == 404, action
         assert rest.delete(path, key=other_key).status == 404
         assert rest.detail(made)["state"] == "paused"
@@ -72,14 +82,17 @@ def test_forks_are_not_twins(server: CaissonServer, rest: Rest, world):
     from the original's; the token of one opens none of the others."""
     with rest.sandbox() as made:
         Envd(server, made).start(KEEP_RANDOM).next()
-        forked = there(rest.post(f"/sandboxes/{made['sandboxID']}/fork", {"count": 2, "timeout": 120}))
+        forked = there(
+            rest.post(f"/sandboxes/{made['sandboxID']}/fork", {"count": 2, "timeout": 120})
+        )
         assert forked.status == 201, forked
         copies = [entry["sandbox"] for entry in forked.json()]
         try:
             assert len({c["sandboxID"] for c in [made, *copies]}) == 3
             assert len({c["envdAccessToken"] for c in [made, *copies]}) == 3
-            stolen = Envd(server, copies[0]).unary("process.Process/List", {},
-                                                   token=made["envdAccessToken"])
+            stolen = Envd(server, copies[0]).unary(
+                "process.Process/List", {}, token=made["envdAccessToken"]
+            )
             assert stolen.status == 401, stolen
             shown = [Envd(server, c).run(IDENTITY)[0].split() for c in [made, *copies]]
             for position in (0, 1):  # a fresh UUID, fresh bytes
@@ -114,7 +127,8 @@ def test_what_a_deleted_sandbox_left(server: CaissonServer, rest: Rest, calls: b
     for _ in range(2):
         with rest.sandbox() as made:
             done = Envd(server, made).run(
-                f"yes {mark} | head -c 130000000 > /home/user/data; sync; ls -s /home/user/data")
+                f"yes {mark} | head -c 130000000 > /home/user/data; sync; ls -s /home/user/data"
+            )
             assert done[2].get("exitCode", 0) == 0, done
     with rest.sandbox() as made:
         for account in ("root", "user"):

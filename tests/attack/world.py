@@ -20,10 +20,18 @@ from support.server import CaissonServer, find_binary
 
 # Of the whole machine. No other test changes them, so they can be compared.
 HOST_SETTINGS = [
-    "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/kernel/hostname",
-    "/proc/sys/kernel/domainname", "/proc/sys/kernel/randomize_va_space", "/proc/sys/kernel/tainted",
-    "/proc/sys/kernel/sysrq", "/proc/sys/vm/overcommit_memory", "/proc/sys/vm/panic_on_oom",
-    "/proc/sys/fs/suid_dumpable", "/proc/sys/kernel/yama/ptrace_scope", "/proc/swaps",
+    "/proc/sys/kernel/core_pattern",
+    "/proc/sys/kernel/modprobe",
+    "/proc/sys/kernel/hostname",
+    "/proc/sys/kernel/domainname",
+    "/proc/sys/kernel/randomize_va_space",
+    "/proc/sys/kernel/tainted",
+    "/proc/sys/kernel/sysrq",
+    "/proc/sys/vm/overcommit_memory",
+    "/proc/sys/vm/panic_on_oom",
+    "/proc/sys/fs/suid_dumpable",
+    "/proc/sys/kernel/yama/ptrace_scope",
+    "/proc/swaps",
     "/proc/modules",
 ]
 SETTLE_S = 20
@@ -69,7 +77,8 @@ class World:
         self.abstract.bind(self.abstract_name)
         self.abstract.listen()
         self.neighbour = Rest(self.server).create(
-            timeout=1800, envVars={"NEIGHBOUR_SECRET": self.neighbour_secret})
+            timeout=1800, envVars={"NEIGHBOUR_SECRET": self.neighbour_secret}
+        )
         self.neighbour_envd = Envd(self.server, self.neighbour)
         self.neighbour_envd.run(f"echo {self.neighbour_secret} > /home/user/secret")
         # Holds the secret in its memory, under a name of the neighbour's.
@@ -85,14 +94,22 @@ class World:
     def secrets(self) -> list[str]:
         """What no attacker may ever see."""
         secret = (self.server.data_dir / "secret").read_bytes().strip()
-        return [self.secret, self.neighbour_secret, self.server.api_key,
-                self.neighbour["envdAccessToken"], secret.decode("latin-1")]
+        return [
+            self.secret,
+            self.neighbour_secret,
+            self.server.api_key,
+            self.neighbour["envdAccessToken"],
+            secret.decode("latin-1"),
+        ]
 
     def host_pids(self) -> list[int]:
         """Processes an attacker would like to touch: server, engine, the neighbour's."""
         mine = self.neighbour["sandboxID"]
-        others = [pid for pid in census.sandbox_pids(self.server)
-                  if mine in Path(f"/proc/{pid}/cgroup").read_text()]
+        others = [
+            pid
+            for pid in census.sandbox_pids(self.server)
+            if mine in Path(f"/proc/{pid}/cgroup").read_text()
+        ]
         return self.server.program_pids() + others
 
 
