@@ -358,12 +358,13 @@ static void Netlink(char** arguments) {
   struct { struct nlmsghdr head; unsigned char family, version; uint16_t id; } tables = {
       {sizeof tables, (10 << 8) | 1 /* NFT_MSG_GETTABLE */, NLM_F_REQUEST | NLM_F_DUMP, 4, 0}, 0, 0, 0};
   int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER);
-  struct timeval wait = {1, 0};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
-  if (fd < 0 || send(fd, &tables, sizeof tables, 0) < 0) {
+  if (fd < 0) {
     Report("nftables", -1);
     return;
   }
+  struct timeval wait = {1, 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+  send(fd, &tables, sizeof tables, 0);
   struct { struct nlmsghdr head; struct nlmsgerr error; char rest[512]; } answer = {0};
   long size = recv(fd, &answer, sizeof answer, 0);
   int refused = size < 0 || (answer.head.nlmsg_type == NLMSG_ERROR && answer.error.error != 0);
