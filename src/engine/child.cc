@@ -72,21 +72,6 @@ Status Hide(const std::vector<std::string>& paths, const char* nothing) {
   return {};
 }
 
-Status WriteSetting(const char* path, uint64_t value) {
-  UniqueFd fd(open(path, O_WRONLY | O_CLOEXEC));
-  std::string text = std::to_string(value);
-  if (!fd || write(fd.get(), text.data(), text.size()) < 0) return FailErrno("setting {}", path);
-  return {};
-}
-
-// SECURITY: a user namespace begins without a limit of its own, and what it uses counts as the
-// engine's user's, like that of every other sandbox. One could take it all, and in its neighbours
-// nobody could watch a file any more.
-Status LimitInotify(const MachineShare& share) {
-  TRY(WriteSetting("proc/sys/user/max_inotify_instances", share.inotify_instances));
-  return WriteSetting("proc/sys/user/max_inotify_watches", share.inotify_watches);
-}
-
 // proc and sys as the sandbox shall see them, in places from which they are moved into the root.
 // `ping`: a setting that can be written once the gid map is there, when proc/sys is read-only.
 Status MakeKernelFileSystems(const ChildPlan& plan, UniqueFd& ping) {
@@ -96,7 +81,7 @@ Status MakeKernelFileSystems(const ChildPlan& plan, UniqueFd& ping) {
   TRY(Mount("sysfs", kSysPoint, kKernelFs | MS_RDONLY, nullptr));
   ping.Reset(open("proc/sys/net/ipv4/ping_group_range", O_WRONLY | O_CLOEXEC));
   if (!ping) return FailErrno("opening ping_group_range");
-  TRY(LimitInotify(*plan.share));
+  TRY(LimitInotify(*plan.share, kProcPoint));
   // A user namespace inside may mount proc only where nothing of this one is covered.
   if (plan.nesting) return {};
   TRY(BindReadOnly(plan.meminfo.c_str(), kMeminfoPath));
@@ -275,6 +260,13 @@ Result<MachineShare> MachineShare::Find() {
   TRY_ASSIGN(share.inotify_watches, part("/proc/sys/fs/inotify/max_user_watches"));
   TRY_ASSIGN(share.terminals, part("/proc/sys/kernel/pty/max"));
   return share;
+}
+
+Status LimitInotify(const MachineShare& share, const std::string& proc) {
+  TRY(WriteKernelFile(proc + "/sys/user/max_inotify_instances",
+                      std::to_string(share.inotify_instances)));
+  return WriteKernelFile(proc + "/sys/user/max_inotify_watches",
+                         std::to_string(share.inotify_watches));
 }
 
 void RunChild(const ChildPlan& plan) {

@@ -64,6 +64,11 @@ struct MachineShare {
   static Result<MachineShare> Find();
 };
 
+// SECURITY: a user namespace begins without a limit of its own, and what it uses counts as the
+// engine's user's, like that of every other sandbox. One could take it all, and in its neighbours
+// nobody could watch a file any more. For the user namespace of the caller; `proc`: the mount.
+Status LimitInotify(const MachineShare& share, const std::string& proc);
+
 // Prepared before clone3, so that the child has little to do and nothing to look for.
 struct ChildPlan {
   int boot = -1;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <map>
@@ -22,6 +23,23 @@ namespace {
 Status EnterCgroup(const CgroupEntry& entry) {
   TRY(entry.EnterV1());
   if (unshare(CLONE_NEWCGROUP)) return FailErrno("taking a cgroup namespace");
+  return {};
+}
+
+// As the child does for itself in a cold start, and before the guest runs again. The kernel takes
+// these settings only from a process of the user namespace they are for.
+Status LimitShare(int pid, const MachineShare& share) {
+  UniqueFd ids(open(fmt::format("/proc/{}/ns/user", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!ids) return FailErrno("opening the restored user namespace");
+  pid_t helper = fork();
+  if (helper < 0) return FailErrno("limiting what a continued sandbox may take");
+  if (helper == 0) {
+    bool done = setns(ids.get(), CLONE_NEWUSER) == 0 && LimitInotify(share, "/proc");
+    _exit(done ? 0 : 1);
+  }
+  int status = 0;
+  if (waitpid(helper, &status, 0) != helper || status != 0)
+    return Fail(Code::kInternal, "what a continued sandbox may take could not be limited");
   return {};
 }
 
@@ -66,7 +84,10 @@ Status Restoration::Restore() {
   RestorePlan plan{.images = images.fd(),
                    .cgroup = entry.v2.get(),
                    .enter = [&entry] { return EnterCgroup(entry); },
-                   .set_up_network = [this](int pid) { return SetUpNetwork(pid); }};
+                   .set_up_network = [this](int pid) -> Status {
+                     TRY(LimitShare(pid, host_.share()));
+                     return SetUpNetwork(pid);
+                   }};
   TRY_ASSIGN(Stage stage, Stage::Make());
   TRY_ASSIGN(plan.external_mounts, Sources(stage));
   TRY_ASSIGN(plan.root, stage.AddMount("root", root_.get()));

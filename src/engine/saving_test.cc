@@ -73,6 +73,24 @@ TEST_F(SavingTest, MemoryAndFilesSurviveAPause) {
   EXPECT_TRUE(engine_->ListSaved().empty());
 }
 
+// A continued sandbox is built by another way than a new one; it must be the same prison.
+TEST_F(SavingTest, WallsStandAfterAResume) {
+  Spec spec = Start();
+  constexpr const char* kLook =
+      "cat /proc/sys/user/max_inotify_instances /proc/sys/user/max_inotify_watches; "
+      "awk '{print $2, $3, substr($4, 1, 2)}' /proc/self/mounts | sort; "
+      "grep -o max=[0-9]* /proc/self/mounts; ls -A /sys/firmware /proc/pressure; cat /proc/keys; "
+      "ulimit -Hc; ulimit -Hn; grep -E 'Cap|Seccomp|NoNew' /proc/self/status; "
+      "unshare -U true 2>&1; mount -t tmpfs x /mnt 2>&1; true";
+  std::string before = Run(spec.id, kLook);
+  EXPECT_NE(before.find("max="), std::string::npos) << before;
+  ASSERT_TRUE(engine_->Pause(spec.id));
+  auto resumed = engine_->Resume(spec);
+  ASSERT_TRUE(resumed) << resumed.error().message();
+  ASSERT_TRUE(resumed->continued);
+  EXPECT_EQ(Run(spec.id, kLook), before);
+}
+
 TEST_F(SavingTest, FilesOnlyIsAColdBoot) {
   Spec spec = Start();
   std::string boot = Run(spec.id, "cat /proc/sys/kernel/random/boot_id; echo kept > /kept");

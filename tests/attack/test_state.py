@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 
 import pytest
-from guest import Guest
+from guest import REFUSED, Guest, assert_refused
 from probes import probe
 
 from support.envd import Envd
@@ -90,6 +90,31 @@ def test_forks_are_not_twins(server: CaissonServer, rest: Rest, world):
         finally:
             for copy in copies:
                 rest.kill(copy)
+
+
+@probe(43)
+def test_walls_stand_after_a_resume(server: CaissonServer, rest: Rest, calls: bytes, world):
+    """A continued sandbox is built by another way than a new one; it must be the same prison."""
+    looks = (
+        "cat /proc/sys/user/max_inotify_*; grep -c . /proc/keys; ls -A /sys/firmware /proc/pressure; "
+        "awk '{print $2, $3, substr($4, 1, 2)}' /proc/self/mounts | sort; ulimit -Hc; ulimit -Hn; "
+        "grep -E 'Cap|Seccomp|NoNew' /proc/self/status; cat /proc/self/uid_map | wc -l; "
+        "grep -o max=[0-9]* /proc/self/mounts"
+    )
+    groups = ("mounts", "namespaces", "kernel", "keys", "machine", "handles", "families")
+    made = rest.create()
+    try:
+        before = {a: Guest(server, made, a, calls).run(looks).out for a in ("root", "user")}
+        assert there(rest.post(f"/sandboxes/{made['sandboxID']}/pause", {})).status == 204
+        for account, shown in before.items():
+            guest = Guest(server, made, account, calls)  # connecting resumes
+            assert guest.run(looks).out == shown, account
+            for group in groups:
+                assert_refused(
+                    guest.calls(group), REFUSED | {"EINVAL", "EAFNOSUPPORT", "EOPNOTSUPP"}
+                )
+    finally:
+        rest.kill(made)
 
 
 FIND = """
