@@ -45,10 +45,13 @@ bool WaitsForVfork(pid_t pid) {
 // the name of what is watched in them.
 std::vector<std::string> WatchedPlaces(int pid) {
   std::vector<std::string> places;
-  // SECURITY: names in it are the guest's: they are listed, never followed.
+  // SECURITY: names in it are the guest's: they are listed, never followed, and not without end.
+  // What is watched in a place beyond is not found, and the sandbox keeps its memory frozen.
+  constexpr size_t kMostPlaces = 1'000;
   std::string root = fmt::format("/proc/{}/root/", pid);
   std::error_code ec;
   for (const auto& entry : std::filesystem::directory_iterator(root, ec)) {
+    if (places.size() == kMostPlaces) break;
     std::string name = entry.path().filename().string();
     if (entry.is_symlink(ec) || !entry.is_directory(ec)) continue;
     if (name != "proc" && name != "sys" && name != "dev" && name != ".caisson")

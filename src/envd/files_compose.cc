@@ -52,8 +52,13 @@ Result<ComposeRequest> ReadRequest(std::string_view body, const Settings& settin
 }
 
 Status AppendFile(int target, const std::string& path) {
-  UniqueFd source(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!source) return FailErrno("error opening source file {}", path);
+  UniqueFd source(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat st{};
+  if (!source || fstat(source.get(), &st) != 0)
+    return FailErrno("error opening source file {}", path);
+  // SECURITY: it may have been swapped since it was looked at, for a device without an end.
+  if (!S_ISREG(st.st_mode))
+    return Fail(Code::kInvalidArgument, "source path is not a regular file: {}", path);
   // The kernel copies, or shares blocks, where it can; the loop below does what is left.
   constexpr size_t kStep = 64 << 20;
   while (copy_file_range(source.get(), nullptr, target, nullptr, kStep, 0) > 0) continue;
