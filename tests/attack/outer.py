@@ -54,7 +54,13 @@ class OuterLimits:
     def cover(self, server: CaissonServer) -> None:
         """Sandboxes do not live below the server's cgroup but in one beside it: limit that, too."""
         name = f"caisson-{tag_of(server)}"
-        covered = [path for c in ("memory", "pids") for path in _tree(c).rglob(name)]
+        # os.walk does not mind cgroups of others that vanish meanwhile.
+        covered = [
+            Path(directory)
+            for controller in ("memory", "pids")
+            for directory, _, _ in os.walk(_tree(controller))
+            if directory.endswith("/" + name)
+        ]
         assert covered, f"no cgroup {name}: the sandboxes of this server cannot be limited"
         for directory in covered:
             _limit(directory)
