@@ -31,15 +31,21 @@ Status EnterCgroup(const CgroupEntry& entry) {
 Status LimitShare(int pid, const MachineShare& share) {
   UniqueFd ids(open(fmt::format("/proc/{}/ns/user", pid).c_str(), O_RDONLY | O_CLOEXEC));
   if (!ids) return FailErrno("opening the restored user namespace");
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC)) return FailErrno("making a pipe");
+  UniqueFd reader(ends[0]), writer(ends[1]);
   pid_t helper = fork();
   if (helper < 0) return FailErrno("limiting what a continued sandbox may take");
   if (helper == 0) {
-    bool done = setns(ids.get(), CLONE_NEWUSER) == 0 && LimitInotify(share, "/proc");
-    _exit(done ? 0 : 1);
+    if (setns(ids.get(), CLONE_NEWUSER) == 0 && LimitInotify(share, "/proc"))
+      (void)!write(writer.get(), "d", 1);
+    _exit(0);
   }
-  int status = 0;
-  if (waitpid(helper, &status, 0) != helper || status != 0)
-    return Fail(Code::kInternal, "what a continued sandbox may take could not be limited");
+  writer.Reset();
+  char said = 0;  // a launcher ignores SIGCHLD, so there is no exit status to ask for
+  bool done = read(reader.get(), &said, 1) == 1;
+  waitpid(helper, nullptr, 0);
+  if (!done) return Fail(Code::kInternal, "what a continued sandbox may take cannot be limited");
   return {};
 }
 
