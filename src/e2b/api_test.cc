@@ -340,7 +340,9 @@ TEST_F(ApiTest, NetworkUpdates) {
   EXPECT_EQ(Json(Ask("GET", path), 200).at("network"),
             json::parse(R"({"allowPublicTraffic":false})"));
   Refusal(Ask("PUT", path + "/network", R"({"denyOut":["nope"]})"), 400);
-  Refusal(Ask("PUT", path + "/network", R"({"allow_internet_access":false})"), 501);
+  Refusal(Ask("PUT", path + "/network", R"({"allowOut":["a.example"]})"), 400);
+  EXPECT_EQ(Ask("PUT", path + "/network", R"({"allow_internet_access":false})").status, 204u);
+  EXPECT_EQ(Json(Ask("GET", path), 200).at("allowInternetAccess"), false);
   Refusal(Ask("PUT", path + "/network", R"({"egressProxy":{"address":"x:1"}})"), 403);
 }
 

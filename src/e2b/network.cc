@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "e2b/fields.h"
+#include "engine/egress.h"
 #include "sandbox/egress.h"
 
 namespace caisson::e2b {
@@ -53,23 +54,21 @@ Status CheckRules(const json::object& network) {
 }
 
 // What goes out. Appends the settings as asked for to `shown`.
-Result<bool> DecodeEgress(const json::object& network, std::optional<bool> internet,
-                          json::object& shown) {
+Status DecodeEgress(const json::object& network, bool internet, json::object& shown) {
   TRY_ASSIGN(auto allow, TakeStrings(network, "allowOut"));
   TRY_ASSIGN(auto deny, TakeStrings(network, "denyOut"));
   TRY_ASSIGN(const json::object* proxy, TakeObject(network, "egressProxy"));
-  if (proxy) return Fail(Code::kPermissionDenied, "egressProxy is not available on this server");
-  sandbox::EgressRules rules{.internet = internet.value_or(true),
-                             .allow = allow.value_or(std::vector<std::string>()),
-                             .deny = deny.value_or(std::vector<std::string>())};
-  if (rules.allow.size() > kMaxEntries || rules.deny.size() > kMaxEntries)
+  if (proxy)
+    return Fail(Code::kPermissionDenied,
+                "egressProxy is not available on this server: its operator chooses the proxy of "
+                "all sandboxes");
+  if ((allow && allow->size() > kMaxEntries) || (deny && deny->size() > kMaxEntries))
     return Fail(Code::kInvalidArgument, "allowOut and denyOut may have at most {} entries",
                 kMaxEntries);
-  TRY_ASSIGN(bool allowed, sandbox::DecideEgress(rules));
-  TRY(CheckRules(network));
   if (allow) shown["allowOut"] = json::value_from(*allow);
   if (deny) shown["denyOut"] = json::value_from(*deny);
-  return allowed;
+  TRY(sandbox::MakeEgress(internet, json::serialize(shown)));
+  return CheckRules(network);
 }
 
 // SECURITY: this text becomes the Host header of requests into the sandbox; nothing in it may end
@@ -99,7 +98,7 @@ Status CheckDnsServers(const json::object& network) {
   TRY_ASSIGN(auto servers, TakeStrings(network, "network.dnsServers"));
   if (!servers || servers->empty()) return {};
   for (const std::string& server : *servers)
-    if (server.find('/') != std::string::npos || !sandbox::ParseCidr(server))
+    if (server.find('/') != std::string::npos || !engine::ParseBlock(server))
       return Fail(Code::kInvalidArgument, "network.dnsServers: '{}' is not an IP address", server);
   return Fail(Code::kUnimplemented,
               "this server cannot give a sandbox its own resolvers (network.dnsServers) yet");
@@ -136,7 +135,7 @@ Result<NetworkSettings> DecodeNetwork(const json::object& create, bool secure) {
   if (!network) return settings;
   json::object shown;
   TRY(DecodeIngress(*network, secure, settings.options, shown));
-  TRY_ASSIGN(settings.allow_internet, DecodeEgress(*network, internet, shown));
+  TRY(DecodeEgress(*network, settings.allow_internet, shown));
   settings.options.as_requested_json = json::serialize(shown);
   return settings;
 }
@@ -144,14 +143,14 @@ Result<NetworkSettings> DecodeNetwork(const json::object& create, bool secure) {
 Result<NetworkSettings> DecodeNetworkUpdate(const json::object& update,
                                             const sandbox::NetworkOptions& current) {
   TRY_ASSIGN(auto internet, TakeBool(update, "allow_internet_access"));
-  NetworkSettings settings{.options = current};
+  NetworkSettings settings{.allow_internet = internet.value_or(true), .options = current};
   json::object shown, before;
   boost::system::error_code ec;
   json::value stored = json::parse(current.as_requested_json, ec);
   if (!ec && stored.is_object()) before = stored.get_object();
   for (const char* kept : {"allowPublicTraffic", "maskRequestHost"})
     if (const json::value* value = before.if_contains(kept)) shown[kept] = *value;
-  TRY_ASSIGN(settings.allow_internet, DecodeEgress(update, internet, shown));
+  TRY(DecodeEgress(update, settings.allow_internet, shown));
   settings.options.as_requested_json = json::serialize(shown);
   return settings;
 }

@@ -25,7 +25,12 @@ TEST(DecodeNetwork, TakesWhatIsEnforced) {
            {R"({"allow_internet_access":false})", false, ""},
            {R"({"allow_internet_access":null,"network":null})", true, ""},
            {R"({"network":{}})", true, "{}"},
-           {R"({"network":{"denyOut":["0.0.0.0/0"]}})", false, R"({"denyOut":["0.0.0.0/0"]})"},
+           {R"({"network":{"denyOut":["0.0.0.0/0"]}})", true, R"({"denyOut":["0.0.0.0/0"]})"},
+           {R"({"network":{"denyOut":["8.8.8.8"]}})", true, R"({"denyOut":["8.8.8.8"]})"},
+           {R"({"network":{"allowOut":["*.example.com"],"denyOut":["0.0.0.0/0"]}})", true,
+            R"({"allowOut":["*.example.com"],"denyOut":["0.0.0.0/0"]})"},
+           {R"({"allow_internet_access":false,"network":{"allowOut":["a.example"]}})", false,
+            R"({"allowOut":["a.example"]})"},
            {R"({"network":{"allowOut":[],"denyOut":[]}})", true, R"({"allowOut":[],"denyOut":[]})"},
            {R"({"network":{"allowPublicTraffic":false,"denyOut":["10.0.0.0/8"],
                 "allowOut":["1.1.1.1"]}})",
@@ -70,11 +75,6 @@ TEST(DecodeNetwork, RefusesTheRest) {
            {R"({"network":{"denyOut":"10.0.0.0/8"}})", kBad, "denyOut must be a list"},
            {R"({"network":{"allowOut":[1]}})", kBad, "allowOut must be a list of strings"},
            {R"({"network":{"allowOut":["example.com"]}})", kBad, "0.0.0.0/0"},
-           {R"({"network":{"allowOut":["example.com"],"denyOut":["0.0.0.0/0"]}})", kLater,
-            "filter"},
-           {R"({"network":{"denyOut":["8.8.8.8"]}})", kLater, "filter"},
-           {R"({"allow_internet_access":false,"network":{"allowOut":["8.8.8.8"]}})", kLater,
-            "filter"},
            {R"({"network":{"egressProxy":{"address":"p:1"}}})", Code::kPermissionDenied,
             "egressProxy"},
            {R"({"network":{"maskRequestHost":"a\r\nX-Evil: 1"}})", kBad, "maskRequestHost"},
@@ -120,7 +120,8 @@ TEST(DecodeNetworkUpdate, ReplacesTheWayOutAndKeepsTheWayIn) {
       "allowPublicTraffic":false,"maskRequestHost":"x","denyOut":["192.168.0.0/16"]})"));
   EXPECT_FALSE(update(R"({"allow_internet_access":false})")->allow_internet);
   EXPECT_EQ(update(R"({"denyOut":["x"]})").error().code(), Code::kInvalidArgument);
-  EXPECT_EQ(update(R"({"denyOut":["8.8.8.8"]})").error().code(), Code::kUnimplemented);
+  EXPECT_EQ(update(R"({"allowOut":["a.example"]})").error().code(), Code::kInvalidArgument);
+  EXPECT_TRUE(update(R"({"allowOut":["a.example"],"denyOut":["0.0.0.0/0"]})"));
 }
 
 }  // namespace

@@ -39,7 +39,10 @@ Building::~Building() {
   network_namespace_.Reset();
   disk_root_.Reset();
   disk_ = {};
-  if (!cgroup_ || cgroup_.Remove(kKillTimeout)) return;
+  if (!cgroup_ || cgroup_.Remove(kKillTimeout)) {
+    ForgetRules();
+    return;
+  }
   // SECURITY: something inside still lives, so its uid range must not be given to another sandbox.
   LogError("a sandbox that failed to start cannot be removed completely", {{"sandbox", spec_.id}});
   cgroup_.Keep();
@@ -72,7 +75,7 @@ Status Building::MakeRecord() {
   record_ = {.id = spec_.id,
              .boot_id = host_.boot_id(),
              .slot = slot_.number(),
-             .network = spec_.network,
+             .egress = spec_.egress,
              .limits = spec_.limits,
              .created_at = Now(),
              .root_dir = template_.path,
@@ -129,7 +132,26 @@ Status Building::Identify() {
   return record_file_.Write(record_);
 }
 
+Status Building::MakeLink(int network_namespace) {
+  if (!connected()) return {};
+  // SECURITY: the rules are there before the first packet can be.
+  TRY(host_.firewall().Replace(slot_.sandbox_address(), EgressPolicy(Egress{}),
+                               EgressPolicy(spec_.egress)));
+  has_rules_ = true;
+  return host_.link()->CreateVeth(slot_, network_namespace);
+}
+
+void Building::ForgetRules() {
+  if (!has_rules_) return;
+  Status done = host_.firewall().Replace(slot_.sandbox_address(), EgressPolicy(spec_.egress),
+                                         EgressPolicy(Egress{}));
+  if (!done)
+    LogError("the network rules of a sandbox that failed to start stay behind",
+             {{"sandbox", spec_.id}, {"error", done.error().message()}});
+}
+
 Sandbox Building::Finish(bool continued) {
+  uint32_t address = connected() ? slot_.sandbox_address() : 0;
   slot_.Keep();
   record_file_.Keep();
   cgroup_.Keep();
@@ -137,7 +159,9 @@ Sandbox Building::Finish(bool continued) {
   return Sandbox{{spec_.id, record_.pid, record_.created_at, continued},
                  std::move(process_),
                  std::move(network_namespace_),
-                 std::move(disk_root_)};
+                 std::move(disk_root_),
+                 address,
+                 spec_.egress};
 }
 
 }  // namespace caisson::engine

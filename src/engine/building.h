@@ -42,7 +42,10 @@ class Building {
   Status MakeRoot(int user_namespace);
   // Opens the network namespace, writes the record: `record_.pid` is known.
   Status Identify();
-  bool connected() const { return spec_.network == Network::kInternet && host_.link(); }
+  bool connected() const { return host_.link() != nullptr; }
+  // Gives the sandbox with this network namespace its rules, then its link; nothing if sandboxes
+  // have no network here.
+  Status MakeLink(int network_namespace);
   std::chrono::milliseconds Left() const;
   // The sandbox lives on by itself.
   Sandbox Finish(bool continued);
@@ -66,6 +69,9 @@ class Building {
 
  private:
   void KillProcess();
+  void ForgetRules();
+
+  bool has_rules_ = false;  // in the firewall
 };
 
 }  // namespace caisson::engine

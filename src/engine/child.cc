@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "engine/capabilities.h"
 #include "engine/mount.h"
+#include "engine/trust.h"
 
 namespace caisson::engine {
 namespace {
@@ -117,17 +118,31 @@ Status RefuseLinks(int root) {
   return {};
 }
 
+// As root of the sandbox, in its root: templates without a place for it get one. Beside envd, so
+// no link leads there; nor is it one itself.
+Status ShowCaBundle(int bundle) {
+  const char* place = kCaBundlePath + 1;
+  UniqueFd file(open(place, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0444));
+  if (!file) return FailErrno("making a place for the CA bundle");
+  return Attach(bundle, place);
+}
+
 // The current directory is the sandbox's root when this returns. Until BecomeRoot() this process is
 // host root by number, which alone may look into the engine's directory.
 Status MakeMounts(int root, uint64_t terminals) {
   TRY(RefuseLinks(root));
   TRY_ASSIGN(UniqueFd envd, ReadOnlyCopy(kEnvdFile));
+  UniqueFd bundle;
+  if (access(kCaBundleFile, F_OK) == 0) {
+    TRY_ASSIGN(bundle, ReadOnlyCopy(kCaBundleFile));
+  }
   TRY(Attach(root, kMountPoint));
   TRY(Move(kProcPoint, fmt::format("{}/proc", kMountPoint).c_str()));
   TRY(Move(kSysPoint, fmt::format("{}/sys", kMountPoint).c_str()));
   if (chdir(kMountPoint)) return FailErrno("entering the sandbox's root");
   TRY(Attach(envd.get(), kEnvdPath + 1));
   TRY(BecomeRoot());
+  if (bundle) TRY(ShowCaBundle(bundle.get()));
   // SECURITY: without `max`, one sandbox could take every terminal of the machine.
   return Mount("devpts", "dev/pts", MS_NOSUID | MS_NOEXEC,
                fmt::format("newinstance,ptmxmode=0666,mode=0620,gid=5,max={}", terminals).c_str());
@@ -237,8 +252,9 @@ KernelPaths KernelPaths::Find() {
       Existing({"/proc/sys", "/proc/sysrq-trigger", "/proc/bus", "/proc/fs", "/proc/irq"})};
 }
 
-std::vector<HostMount> HostMounts(const KernelPaths& paths, bool nesting) {
+std::vector<HostMount> HostMounts(const KernelPaths& paths, bool nesting, bool ca_bundle) {
   std::vector<HostMount> mounts = {{kEnvdPath, kShowsEnvd}};
+  if (ca_bundle) mounts.push_back({kCaBundlePath, kShowsCaBundle});
   if (nesting) return mounts;
   mounts.push_back({std::string("/") + kMeminfoPath, kShowsMeminfo});
   mounts.push_back({std::string("/") + kBootIdPath, kShowsBootId});

@@ -48,12 +48,14 @@ struct KernelPaths {
 
 // What a sandbox sees of the engine's directory, by kind; CRIU must be told of each.
 inline constexpr const char* kShowsEnvd = "envd";
+inline constexpr const char* kShowsCaBundle = "ca_bundle";
 inline constexpr const char* kShowsMeminfo = "meminfo";
 inline constexpr const char* kShowsBootId = "boot_id";
 inline constexpr const char* kShowsNothing = "nothing";
 inline constexpr const char* kShowsEmptyDir = "empty";
 // Every mount that RunChild() makes of a file of the host. `source` is one of the kinds above.
-std::vector<HostMount> HostMounts(const KernelPaths& paths, bool nesting);
+// `ca_bundle`: it has one (HasCaBundle).
+std::vector<HostMount> HostMounts(const KernelPaths& paths, bool nesting, bool ca_bundle);
 
 // How much one sandbox may take of what the kernel counts for all of them together. Found once.
 struct MachineShare {

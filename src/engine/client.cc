@@ -45,6 +45,7 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   void Stop();
 
   ExitHandler on_exit_;
+  BlockedHandler on_blocked_;
   std::function<void()> on_gone_;
 
  private:
@@ -131,6 +132,11 @@ Task<void> Client::Impl::WriteLoop(std::shared_ptr<Impl> self) {
 
 void Client::Impl::Dispatch(Message message) {
   if (auto event = GetString(message.head, "event")) {
+    if (*event == "blocked") {
+      auto blocked = DecodeBlocked(message.head["blocked"]);
+      if (blocked && on_blocked_) on_blocked_(*std::move(blocked));
+      return;
+    }
     auto id = GetString(message.head, "id");
     auto name = GetString(message.head, "reason");
     if (id && name && on_exit_)
@@ -171,6 +177,7 @@ Client::Client(asio::any_io_executor executor, UniqueFd socket)
 Client::~Client() = default;
 
 void Client::OnExit(ExitHandler handler) { impl_->on_exit_ = std::move(handler); }
+void Client::OnBlocked(BlockedHandler handler) { impl_->on_blocked_ = std::move(handler); }
 void Client::OnEngineGone(std::function<void()> handler) { impl_->on_gone_ = std::move(handler); }
 void Client::Start() { impl_->Start(); }
 void Client::Stop() { impl_->Stop(); }
@@ -294,6 +301,13 @@ Task<Result<std::vector<Saved>>> Client::ListSaved() {
 Task<Status> Client::SetLimits(std::string id, Limits limits) {
   CO_TRY(co_await impl_->Call(
       {{{"op", "set_limits"}, {"id", id}, {"limits", EncodeLimits(limits)}}, "", {}},
+      kCallTimeout));
+  co_return Status();
+}
+
+Task<Status> Client::SetEgress(std::string id, Egress egress) {
+  CO_TRY(co_await impl_->Call(
+      {{{"op", "set_egress"}, {"id", id}, {"egress", EncodeEgress(egress)}}, "", {}},
       kCallTimeout));
   co_return Status();
 }

@@ -20,6 +20,9 @@ class Engine {
   // Called on the loop when a sandbox ended without Destroy(). Set before Start().
   using ExitHandler = std::function<void(std::string id, ExitReason reason)>;
   virtual void OnExit(ExitHandler handler) = 0;
+  // Called on the loop when a sandbox tried to reach what it may not. Set before Start().
+  using BlockedHandler = std::function<void(Blocked blocked)>;
+  virtual void OnBlocked(BlockedHandler handler) = 0;
 
   virtual Task<Result<Instance>> Create(Spec spec, std::chrono::milliseconds timeout) = 0;
   virtual Task<Status> Destroy(std::string id) = 0;
@@ -39,6 +42,7 @@ class Engine {
   virtual Task<Status> DeleteSaved(std::string id) = 0;
   virtual Task<Result<std::vector<Saved>>> ListSaved() = 0;
   virtual Task<Status> SetLimits(std::string id, Limits limits) = 0;
+  virtual Task<Status> SetEgress(std::string id, Egress egress) = 0;
 };
 
 class Client : public Engine {
@@ -54,6 +58,7 @@ class Client : public Engine {
   void Stop();
 
   void OnExit(ExitHandler handler) override;
+  void OnBlocked(BlockedHandler handler) override;
   Task<Result<Instance>> Create(Spec spec, std::chrono::milliseconds timeout) override;
   Task<Status> Destroy(std::string id) override;
   Task<Result<std::vector<UniqueFd>>> Dial(std::string id, size_t count) override;
@@ -69,6 +74,7 @@ class Client : public Engine {
   Task<Status> DeleteSaved(std::string id) override;
   Task<Result<std::vector<Saved>>> ListSaved() override;
   Task<Status> SetLimits(std::string id, Limits limits) override;
+  Task<Status> SetEgress(std::string id, Egress egress) override;
 
  private:
   class Impl;

@@ -96,7 +96,7 @@ Status Creation::MapIds() {
 }
 
 Status Creation::Connect() {
-  if (connected()) TRY(host_.link()->CreateVeth(slot_, network_namespace_.get()));
+  TRY(MakeLink(network_namespace_.get()));
   Tell(kConnected, -1);
   return {};
 }

@@ -18,6 +18,7 @@
 #include "engine/doctor_trials.h"
 #include "engine/network.h"
 #include "engine/nft.h"
+#include "engine/resolver.h"
 #include "engine/trial.h"
 
 namespace caisson::engine {
@@ -221,14 +222,17 @@ void CheckNetwork(Findings& out, const Config& config) {
     return;
   }
   Ok(out, "network", "veth and nftables work: sandboxes can reach the internet, nothing private");
-  std::string dns = config.dns;
-  if (dns.empty()) dns = FindResolver({"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"});
-  if (dns.empty())
+  auto nameservers = FindNameservers(config.dns, kResolvConf);
+  if (!nameservers)
+    Warn(out, "dns", nameservers.error().message(), "correct the setting dns");
+  else if (nameservers->empty())
     Warn(out, "dns",
-         "sandboxes will find no names: the host's nameservers are on its loopback, or IPv6",
-         "set dns to the IPv4 address of a resolver that the host can reach");
+         fmt::format("sandboxes will find no names: {} names no nameserver", kResolvConf),
+         "set dns to the address of a nameserver");
   else
-    Ok(out, "dns", fmt::format("sandboxes resolve names through {}", dns));
+    Ok(out, "dns",
+       fmt::format("sandboxes resolve names through {}",
+                   config.dns.empty() ? "this host's nameservers" : config.dns));
   CheckForwarding(out, config);
 }
 

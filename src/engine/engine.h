@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@
 
 namespace caisson::engine {
 
+class EventLoop;
+
 struct Limits {
   int64_t cpus = 2;  // whole CPUs of time per second
   int64_t memory_bytes = 1 << 30;
@@ -25,17 +28,19 @@ struct Limits {
       65'536;  // per process; set when the sandbox starts, less if the host has less
 };
 
-// What the sandbox may reach. Its loopback is always up.
-enum class Network {
-  kNone,      // loopback only
-  kInternet,  // the internet; never private ranges, the host, or other sandboxes
+// What the sandbox may reach; by default the internet. Never private ranges, the host, or other
+// sandboxes, whatever is allowed. egress.h says what the rules mean.
+struct Egress {
+  std::vector<std::string> allow;  // addresses, blocks, host names, "*.host"; wins over `deny`
+  std::vector<std::string> deny;   // addresses and blocks
+  bool operator==(const Egress&) const = default;
 };
 
 struct Spec {
   std::string id;        // [a-z0-9]+, unique
   std::string root_dir;  // the template's read-only root file system
   Limits limits;
-  Network network = Network::kInternet;
+  Egress egress;
   // Opaque to the engine: handed to envd on its boot descriptor (at most kMaxBootBytes).
   std::string boot;
   // "" = an empty disk over the template; else its files, and if it has one its memory, are those
@@ -105,7 +110,21 @@ struct Sandbox {
   UniqueFd process;        // pidfd of envd: becomes readable when the sandbox has ended
   UniqueFd network;        // its network namespace
   UniqueFd disk;           // its disk, for measuring
+  uint32_t address = 0;    // where its packets come from, host byte order; 0 = it has no network
+  Egress egress;           // what it may reach
   std::string why_frozen;  // paused, in memory (Tier::kFrozen); "" = it runs
+};
+
+// Something a sandbox tried to reach and may not.
+struct Blocked {
+  std::string id;           // of the sandbox
+  std::string destination;  // an address, or a host name that was not resolved
+  int port = 0;             // 0 = none (a name, ICMP)
+  std::string protocol;     // "tcp", "udp", "icmp", "dns", or a number
+  // The process inside, if it could still be found.
+  int pid = 0;          // as the sandbox sees it
+  std::string command;  // its name
+  int64_t more = 0;     // so many others were not reported, because they were too many
 };
 
 // One way to isolate. All calls block. Create and Destroy are the slow ones: they run in launcher
@@ -163,6 +182,17 @@ class Driver {
   virtual Status Settle(const Sandbox& sandbox) = 0;
   // Everything saved by this server, without those that stay frozen.
   virtual std::vector<Saved> ListSaved() = 0;
+
+  // ---- network: in the engine's main process ----------------------------------
+  // Called once, before the others here: from now on `blocked` hears of what sandboxes tried in
+  // vain.
+  virtual Status WatchNetwork(EventLoop& loop, std::function<void(Blocked)> blocked) = 0;
+  // A sandbox lives from now on (built, continued or adopted), or no more.
+  virtual void Started(const Sandbox& sandbox) = 0;
+  virtual void Ended(const Sandbox& sandbox) = 0;
+  // Replaces what the sandbox may reach, at once and as a whole; connections to what it may no
+  // longer reach are cut. It is remembered when the engine starts again.
+  virtual Status SetEgress(const Sandbox& sandbox, const Egress& egress) = 0;
 
   // Takes effect at once. Shrinking the disk is not possible: kInvalidArgument.
   virtual Status SetLimits(const Sandbox& sandbox, const Limits& limits) = 0;

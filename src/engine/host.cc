@@ -71,7 +71,9 @@ Result<std::unique_ptr<Host>> Host::Open(const Config& config, const NetworkRoot
   TRY_ASSIGN(host->cgroups_, CgroupParent::Open(layout, ServerTag(config.data_dir)));
   if (network.available) {
     TRY_ASSIGN(HostLink link, HostLink::Open(network));
+    TRY_ASSIGN(Firewall firewall, Firewall::Open(network.rules.table));
     host->link_.emplace(std::move(link));
+    host->firewall_.emplace(std::move(firewall));
   }
   TRY_ASSIGN(host->seccomp_, SeccompFilter::Compile(config.nesting));
   host->kernel_paths_ = KernelPaths::Find();

@@ -13,6 +13,7 @@
 #include "engine/cgroup.h"
 #include "engine/child.h"
 #include "engine/disk.h"
+#include "engine/firewall.h"
 #include "engine/layers.h"
 #include "engine/network.h"
 #include "engine/seccomp.h"
@@ -40,6 +41,8 @@ class Host {
   const std::string& boot_id() const { return boot_id_; }
   // Null when sandboxes can have only their loopback here.
   HostLink* link() { return link_ ? &*link_ : nullptr; }
+  // There whenever link() is.
+  Firewall& firewall() { return *firewall_; }
 
   // The directory of a template, open. SECURITY: the server is not trusted to name just any
   // directory: it must be <template_dir>/<name>/rootfs, or where that leads to.
@@ -63,6 +66,7 @@ class Host {
   std::unique_ptr<SlotTable> slots_;
   std::unique_ptr<CgroupParent> cgroups_;
   std::optional<HostLink> link_;
+  std::optional<Firewall> firewall_;
   Shelf shelf_;
   LayerMounts layers_;
   BlankImages blank_images_;

@@ -93,10 +93,11 @@ TEST_F(IsolationTest, OnlyStandardDescriptorsAndNothingOfTheHost) {
   // The root, what the kernel provides, and our few covers; no path of the host.
   EXPECT_EQ(Inside("awk '$2==\"/\" {print $3}' /proc/self/mounts"), "overlay");
   // What is not the sandbox's own covers single paths of the kernel, or is envd; all read-only.
-  EXPECT_EQ(Inside("awk '$3 !~ /^(overlay|proc|sysfs|devpts)$/ && !($2 ~ "
-                   "/^(\\/proc\\/|\\/sys\\/|\\/.caisson\\/envd$)/ && $4 ~ /^ro,/)' "
-                   "/proc/self/mounts"),
-            "");
+  EXPECT_EQ(
+      Inside("awk '$3 !~ /^(overlay|proc|sysfs|devpts)$/ && !($2 ~ "
+             "/^(\\/proc\\/|\\/sys\\/|\\/.caisson\\/(envd|ca-certificates.crt)$)/ && $4 ~ /^ro,/)' "
+             "/proc/self/mounts"),
+      "");
 }
 
 TEST_F(IsolationTest, MemoryShownIsTheLimit) {
@@ -201,13 +202,22 @@ TEST(NestingTest, NamespacesAndMountsInsideWorkOnlyIfAllowed) {
             "0");
 }
 
-TEST_F(IsolationTest, LoopbackOnlyWithoutNetwork) {
-  Spec alone = TestSpec(world_->engine.config());
-  alone.network = Network::kNone;
-  ASSERT_TRUE(world_->engine.Create(alone));
-  EXPECT_EQ(world_->engine.Run(alone.id, "ls /sys/class/net").output, "lo");
-  EXPECT_EQ(world_->engine.Run(alone.id, "cat /sys/class/net/lo/operstate").output, "unknown");
-  EXPECT_TRUE(world_->engine.Destroy(alone.id));
+TEST_F(IsolationTest, LoopbackOnlyWithoutNetworkAndTheChosenCaBundle) {
+  TempDir dir;
+  Config config = TestConfig(dir);
+  config.network = "none";
+  config.ca_bundle = dir.path() + "/own.pem";
+  std::string bundle = "-----BEGIN CERTIFICATE-----\nnothing\n-----END CERTIFICATE-----";
+  ASSERT_TRUE(WriteFileAtomic(config.ca_bundle, bundle, 0644));
+  TestEngine engine(config);
+  Spec alone = TestSpec(config);
+  ASSERT_TRUE(engine.Create(alone));
+  EXPECT_EQ(engine.Run(alone.id, "cat /.caisson/ca-certificates.crt").output, bundle);
+  EXPECT_THAT(engine.Run(alone.id, "echo x > /.caisson/ca-certificates.crt").output,
+              HasSubstr("Read-only file system"));
+  EXPECT_EQ(engine.Run(alone.id, "ls /sys/class/net").output, "lo");
+  EXPECT_EQ(engine.Run(alone.id, "cat /sys/class/net/lo/operstate").output, "unknown");
+  EXPECT_TRUE(engine.Destroy(alone.id));
 }
 
 }  // namespace

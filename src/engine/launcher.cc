@@ -27,7 +27,11 @@ Result<Message> Build(Driver& driver, const std::string& op, Message request, De
                                 : driver.Resume(spec, memory, deadline, socket);
   if (!sandbox) return tl::unexpected(std::move(sandbox).error());
   if (op == "create") made = spec.id;
-  Message answer{{{"instance", EncodeInstance(sandbox->instance)}}, "", {}};
+  Message answer{{{"instance", EncodeInstance(sandbox->instance)},
+                  {"address", sandbox->address},
+                  {"egress", EncodeEgress(sandbox->egress)}},
+                 "",
+                 {}};
   answer.fds.push_back(std::move(sandbox->process));
   answer.fds.push_back(std::move(sandbox->network));
   answer.fds.push_back(std::move(sandbox->disk));

@@ -18,6 +18,7 @@
 #include "engine/record.h"
 #include "engine/saved.h"
 #include "engine/spec.h"
+#include "engine/trust.h"
 
 namespace caisson::engine {
 namespace {
@@ -44,19 +45,26 @@ Status NamespaceDriver::OpenHost() {
 
 Status NamespaceDriver::Prepare() {
   TRY(InstallEnvd());
+  TRY(InstallCaBundle(config_));
   TRY_ASSIGN(shelf_, Shelf::Mount());
   if (mkdir(kMachineDirectory, 0700) && errno != EEXIST)
     return FailErrno("creating {}", kMachineDirectory);
   TRY(MakeBootDirectory(fmt::format("{}/slots", kMachineDirectory), "slots"));
   // Only now that the lock is ours: an earlier engine removes it as its last act.
   TRY(MakeBootDirectory(kSandboxesDir, RecordsName(config_.data_dir)));
-  network_ = NetworkRoot::SetUp(config_);
+  network_ = NetworkRoot::SetUp(config_, FindRestricted());
+  TRY(OpenHost());
+  if (network_.available) {
+    auto guard = EgressGuard::Create(config_, network_, host_->slots(), *host_->link());
+    if (!guard) return tl::unexpected(std::move(guard).error().Context("preparing the resolver"));
+    guard_ = std::move(*guard);
+  }
   if (!network_.available)
     LogWarn("sandboxes have no network", {{"reason", network_.reason}});
   else if (!network_.warning.empty())
     LogWarn("network of sandboxes", {{"warning", network_.warning}});
   FindCriu();
-  return OpenHost();
+  return {};
 }
 
 Result<std::unique_ptr<Driver>> NamespaceDriver::ForLauncher() const {
@@ -74,7 +82,8 @@ std::vector<Sandbox> NamespaceDriver::Recover() {
   if (auto records = RecordFile::List()) ids.insert(records->begin(), records->end());
   if (auto cgroups = host_->cgroups().List()) ids.insert(cgroups->begin(), cgroups->end());
   if (auto slots = host_->slots().List())
-    for (const auto& slot : *slots) ids.insert(slot.sandbox_id);
+    for (const auto& slot : *slots)
+      if (slot.sandbox_id != kResolverId) ids.insert(slot.sandbox_id);
   std::vector<Sandbox> living;
   for (const std::string& id : ids) {
     auto sandbox = Adopt(id);
@@ -100,6 +109,7 @@ std::vector<Sandbox> NamespaceDriver::Recover() {
 }
 
 void NamespaceDriver::CleanUp() {
+  guard_.reset();
   if (Status removed = NetworkRoot::TearDown(config_); network_.available && !removed)
     LogWarn("the network rules stay behind", {{"error", removed.error().message()}});
   host_->cgroups().RemoveIfEmpty();
@@ -127,6 +137,7 @@ Result<Sandbox> NamespaceDriver::Adopt(const std::string& id) {
   if (!inside || std::find(inside->begin(), inside->end(), record->pid) == inside->end())
     return Fail(Code::kFailedPrecondition, "its process is not in its cgroup");
   TRY_ASSIGN(Slot slot, host_->slots().Adopt(record->slot, id));
+  uint32_t address = network_.available ? slot.sandbox_address() : 0;
   slot.Keep();
   TRY_ASSIGN(UniqueFd disk, Disk::OpenInUse(id, record->loop));
   UniqueFd network(open(fmt::format("/proc/{}/ns/net", record->pid).c_str(), O_RDONLY | O_CLOEXEC));
@@ -135,6 +146,8 @@ Result<Sandbox> NamespaceDriver::Adopt(const std::string& id) {
                  std::move(process),
                  std::move(network),
                  std::move(disk),
+                 address,
+                 record->egress,
                  record->why_frozen};
 }
 
@@ -158,7 +171,10 @@ Status NamespaceDriver::RemoveLive(const std::string& id, Deadline deadline) {
   file.Keep();
   TRY(std::move(cleared));
   if (!record) return ReleaseSlot(id);
-  if (auto slot = host_->slots().Adopt(record->slot, id)) slot->Release();
+  if (auto slot = host_->slots().Adopt(record->slot, id)) {
+    ForgetRules(*record, *slot);
+    slot->Release();
+  }
   if (!record->layers.empty()) CollectUnused();
   return {};
 }
@@ -170,6 +186,66 @@ Status NamespaceDriver::ReleaseSlot(const std::string& id) {
     if (entry.sandbox_id == id)
       if (auto slot = host_->slots().Adopt(entry.number, id)) slot->Release();
   return {};
+}
+
+std::vector<Restricted> NamespaceDriver::FindRestricted() const {
+  std::vector<Restricted> found;
+  auto network = ParseCidr(config_.network_cidr);
+  auto ids = RecordFile::List();
+  if (!network || !ids) return found;
+  for (const std::string& id : *ids) {
+    RecordFile file = RecordFile::Leftover(id);
+    auto record = file.Read();
+    file.Keep();
+    if (record && !EgressPolicy(record->egress).open())
+      found.push_back({SandboxAddress(*network, record->slot), record->egress});
+  }
+  return found;
+}
+
+void NamespaceDriver::ForgetRules(const Record& record, const Slot& slot) {
+  if (!host_->link()) return;
+  Status done = host_->firewall().Replace(slot.sandbox_address(), EgressPolicy(record.egress),
+                                          EgressPolicy(Egress{}));
+  // A sandbox that died while it was made may have none yet.
+  if (!done && done.error().sys_errno() != ENOENT)
+    LogError("the network rules of an ended sandbox stay behind",
+             {{"sandbox", record.id}, {"error", done.error().message()}});
+}
+
+Status NamespaceDriver::WatchNetwork(EventLoop& loop, std::function<void(Blocked)> blocked) {
+  if (!guard_) return {};
+  auto processes = [this](const std::string& id) {
+    std::vector<int> pids;
+    auto cgroup = Cgroup::Open(host_->cgroups(), id);
+    if (!cgroup) return pids;
+    if (auto found = cgroup->Processes()) pids.assign(found->begin(), found->end());
+    cgroup->Keep();
+    return pids;
+  };
+  return guard_->Start(loop, processes, std::move(blocked));
+}
+
+void NamespaceDriver::Started(const Sandbox& sandbox) {
+  if (guard_) guard_->Add(sandbox);
+}
+
+void NamespaceDriver::Ended(const Sandbox& sandbox) {
+  if (guard_) guard_->Remove(sandbox);
+}
+
+Status NamespaceDriver::SetEgress(const Sandbox& sandbox, const Egress& egress) {
+  TRY(CheckEgress(egress));
+  // Written down first: should this process die in between, the next one enforces the new rules.
+  TRY_ASSIGN(Record before, ReadRecord(sandbox.instance.id));
+  Record after = before;
+  after.egress = egress;
+  TRY(RewriteRecord(after));
+  // Where sandboxes have only their loopback, every rule is kept.
+  Status done;
+  if (guard_) done = guard_->Set(sandbox, egress);
+  if (!done) (void)RewriteRecord(before);
+  return done;
 }
 
 void NamespaceDriver::Kill(const Sandbox& sandbox) {

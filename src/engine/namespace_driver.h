@@ -7,8 +7,10 @@
 
 #include "base/config.h"
 #include "engine/criu.h"
+#include "engine/egress_guard.h"
 #include "engine/engine.h"
 #include "engine/host.h"
+#include "engine/record.h"
 
 namespace caisson::engine {
 
@@ -37,6 +39,10 @@ class NamespaceDriver : public Driver {
   Status DeleteSaved(const std::string& id) override;
   std::vector<Saved> ListSaved() override;
   Status Settle(const Sandbox& sandbox) override;
+  Status WatchNetwork(EventLoop& loop, std::function<void(Blocked)> blocked) override;
+  void Started(const Sandbox& sandbox) override;
+  void Ended(const Sandbox& sandbox) override;
+  Status SetEgress(const Sandbox& sandbox, const Egress& egress) override;
   Status SetLimits(const Sandbox& sandbox, const Limits& limits) override;
 
  private:
@@ -53,6 +59,10 @@ class NamespaceDriver : public Driver {
   // The living sandbox behind a record of an earlier engine process, if all of it agrees.
   Result<Sandbox> Adopt(const std::string& id);
   Status ReleaseSlot(const std::string& id);
+  // What the records say of sandboxes with rules of their own.
+  std::vector<Restricted> FindRestricted() const;
+  // Before the slot of a sandbox is released: takes its rules out of the firewall.
+  void ForgetRules(const Record& record, const Slot& slot);
 
   const Config& config_;
   NetworkRoot network_;
@@ -61,6 +71,8 @@ class NamespaceDriver : public Driver {
   UniqueFd own_network_;  // to come back from a sandbox's
   std::optional<Criu> criu_;
   std::string why_no_criu_;
+  // In the engine's main process only; uses host_.
+  std::unique_ptr<EgressGuard> guard_;
 };
 
 }  // namespace caisson::engine

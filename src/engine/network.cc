@@ -100,23 +100,23 @@ std::optional<Uplink> FindUplink() {
   return std::nullopt;
 }
 
-Result<NftRules> RulesOf(const Config& config, const std::string& dns) {
+Result<NftRules> RulesOf(const Config& config, std::vector<Restricted> living) {
   TRY_ASSIGN(Cidr network, ParseCidr(config.network_cidr));
-  in_addr parsed{};
-  if (!dns.empty() && inet_pton(AF_INET, dns.c_str(), &parsed) != 1)
-    return Fail(Code::kInvalidArgument, "setting dns: '{}' is not an IPv4 address", dns);
   std::string tag = ServerTag(config.data_dir);
   return NftRules{.table = NftTableName(tag),
                   .interface_prefix = InterfacePrefix(tag),
                   .network = network,
-                  .dns = dns,
-                  .max_connections = config.network_max_connections};
+                  .max_connections = config.network_max_connections,
+                  .log_group = LogGroup(tag),
+                  .restricted = std::move(living)};
 }
 
 Status TryHere(const Config& config) {
   if (unshare(CLONE_NEWNET) != 0) return FailErrno("cannot make a network namespace");
-  TRY_ASSIGN(NftRules rules, RulesOf(config, "192.0.2.1"));
-  TRY(RunNft(RenderNftRules(rules)));
+  Restricted example{kDnsAddress, {.allow = {"192.0.2.1"}, .deny = {"0.0.0.0/0"}}};
+  TRY_ASSIGN(NftRules rules, RulesOf(config, {example}));
+  TRY(RunNft(RenderNftRules(rules) +
+             RenderRedirections(rules, {example.address, example.address})));
   TRY_ASSIGN(Netlink netlink, Netlink::Open());
   NetlinkBatch batch;
   batch.Begin(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, Link(0), "cannot make a veth pair");
@@ -134,11 +134,11 @@ Result<bool> EnableForwarding() {
   return true;
 }
 
-Status SetUpHost(const Config& config, NetworkRoot& root) {
+Status SetUpHost(const Config& config, std::vector<Restricted> living, NetworkRoot& root) {
   TRY(NetworkRoot::Probe(config));
-  TRY_ASSIGN(NftRules rules, RulesOf(config, root.dns));
+  TRY_ASSIGN(root.rules, RulesOf(config, std::move(living)));
   // Rules first: there is no moment with forwarding and without them.
-  TRY(RunNft(RenderNftRules(rules)));
+  TRY(RunNft(RenderNftRules(root.rules)));
   auto forwarding = EnableForwarding();
   if (!forwarding)
     return tl::unexpected(
@@ -149,41 +149,18 @@ Status SetUpHost(const Config& config, NetworkRoot& root) {
 
 }  // namespace
 
-std::string FindResolver(const std::vector<std::string>& files) {
-  for (const std::string& file : files) {
-    auto text = ReadFile(file);
-    if (!text) continue;
-    for (std::string_view line : Split(*text, '\n')) {
-      line = Trim(line);
-      if (!line.starts_with("nameserver")) continue;
-      std::string address(Trim(line.substr(10)));
-      in_addr parsed{};
-      if (inet_pton(AF_INET, address.c_str(), &parsed) == 1 && (ntohl(parsed.s_addr) >> 24) != 127)
-        return address;
-    }
-  }
-  return "";
-}
-
-NetworkRoot NetworkRoot::SetUp(const Config& config) {
+NetworkRoot NetworkRoot::SetUp(const Config& config, std::vector<Restricted> living) {
   NetworkRoot root;
   if (config.network == "none") {
     root.reason = "the setting network is \"none\"";
     return root;
   }
-  root.dns = config.dns.empty()
-                 ? FindResolver({"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"})
-                 : config.dns;
-  if (root.dns.empty())
-    root.warning =
-        "no resolver for sandboxes: this host's nameservers are all on its loopback or IPv6; set "
-        "dns to the IPv4 address of one";
   auto uplink = FindUplink();
   if (uplink)
     root.mtu = uplink->mtu;
   else
     root.warning = "this host has no IPv4 default route, so sandboxes cannot reach the internet";
-  Status done = SetUpHost(config, root);
+  Status done = SetUpHost(config, std::move(living), root);
   if (!done) {
     root.reason = done.error().message();
     return root;

@@ -17,6 +17,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "engine/netlink.h"
+#include "engine/nft.h"
 #include "engine/slot.h"
 
 namespace caisson::engine {
@@ -26,16 +27,17 @@ namespace caisson::engine {
 struct NetworkRoot {
   bool available = false;
   std::string reason;   // why not, in plain words, when not available
-  std::string warning;  // works, but with something the operator should know (no resolver, ...)
-  std::string dns;      // where DNS of sandboxes goes; "" = nowhere
+  std::string warning;  // works, but with something the operator should know (no route, ...)
+  NftRules rules;       // as they were loaded
   uint32_t mtu = 1500;  // of the uplink; sandboxes get the same
   bool forwarding_was_off = false;  // SetUp switched net.ipv4.ip_forward on
 
   // Loads this server's nftables table (replacing an older one in one transaction: no moment
   // without rules) and switches IPv4 forwarding on if it is off. Never fails as a whole: with
   // config.network "none", or where the machine cannot do it, available is false and `reason` says
-  // why; sandboxes then have only their loopback. Logs what it changed.
-  static NetworkRoot SetUp(const Config& config);
+  // why; sandboxes then have only their loopback. Logs what it changed. The rules of sandboxes that
+  // live already are in force from the first moment.
+  static NetworkRoot SetUp(const Config& config, std::vector<Restricted> living = {});
   // Removes the table. Only when no sandbox of this server lives: without it, nothing guards them.
   // Forwarding stays on: others may rely on it by now.
   static Status TearDown(const Config& config);
@@ -43,10 +45,6 @@ struct NetworkRoot {
   // again. Must be called from a single-threaded process (it forks).
   static Status Probe(const Config& config);
 };
-
-// The first IPv4 nameserver of these resolv.conf files that is not on the loopback (which means
-// something else in another network namespace); "" if there is none.
-std::string FindResolver(const std::vector<std::string>& files);
 
 // A launcher's netlink socket in the host's network namespace. Not thread-safe.
 class HostLink {
@@ -79,9 +77,9 @@ inline InsideAddress InsideOf(const Slot& slot) {
 }
 
 // Both are called inside the sandbox's network namespace, with CAP_NET_ADMIN over it.
-// kNone: only the loopback is brought up.
+// Where the machine has no network for sandboxes.
 Status ConfigureLoopback();
-// kInternet, after CreateVeth(): loopback, eth0 with its address, and the default route.
+// After CreateVeth(): loopback, eth0 with its address, and the default route.
 Status ConfigureInside(const InsideAddress& address);
 
 }  // namespace caisson::engine

@@ -7,22 +7,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <vector>
 
 #include "base/text.h"
+#include "engine/egress.h"
 
 namespace caisson::engine {
 namespace {
 
-// Nothing of the internet lives there. 198.18.0.0/15 holds the sandboxes themselves by default;
-// 192.0.0.0/24 and 240.0.0.0/4 are reserved; 169.254.0.0/16 has the metadata services of clouds.
-constexpr std::string_view kNotInternet =
-    "0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12, "
-    "192.0.0.0/24, 192.168.0.0/16, 198.18.0.0/15, 224.0.0.0/3";
-
 constexpr size_t kMaxOutput = 4 << 20;
 
 using Clock = std::chrono::steady_clock;
+
+int ParseHex16(std::string_view digits) {
+  int value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+  return value;
+}
 
 int MillisecondsUntil(Clock::time_point deadline) {
   auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -87,7 +90,17 @@ Result<std::string> Run(std::vector<const char*> arguments, std::string_view tex
   return output;
 }
 
+// The line of a set that has elements from the beginning.
+std::string Elements(const std::string& list) {
+  return list.empty() ? "" : fmt::format("    elements = {{ {} }}\n", list);
+}
+
 }  // namespace
+
+int LogGroup(std::string_view server_tag) {
+  // 0 is the kernel's own log on some machines.
+  return std::max(1, ParseHex16(server_tag.substr(0, 4)));
+}
 
 std::string NftTableName(std::string_view server_tag) {
   return fmt::format("caisson_{}", server_tag);
@@ -100,26 +113,47 @@ std::string RenderNftRemoval(const std::string& table) {
 
 std::string RenderNftRules(const NftRules& rules) {
   std::string network = fmt::format("{}/{}", FormatIpv4(rules.network.base), rules.network.prefix);
-  std::string dns_address = FormatIpv4(kDnsAddress);
-  std::string dnat;
-  if (!rules.dns.empty())
-    dnat = fmt::format(
-        "    iifname \"{0}*\" ip daddr {1} udp dport 53 dnat ip to {2}\n"
-        "    iifname \"{0}*\" ip daddr {1} tcp dport 53 dnat ip to {2}\n",
-        rules.interface_prefix, dns_address, rules.dns);
-  // A packet from a sandbox meets: guard, dns_to_resolver, then input (to the host) or forward.
+  std::string not_internet;
+  for (const Cidr& block : NotInternet())
+    not_internet += fmt::format("{}/{}, ", FormatIpv4(block.base), block.prefix);
+  std::string denied, named;
+  for (const Restricted& sandbox : rules.restricted) {
+    EgressPolicy policy(sandbox.egress);
+    std::string address = FormatIpv4(sandbox.address);
+    for (Range range : policy.denied())
+      denied +=
+          fmt::format("{} . {}-{}, ", address, FormatIpv4(range.first), FormatIpv4(range.last));
+    if (policy.filters_names()) named += address + ", ";
+  }
+  // A packet from a sandbox meets: guard, led_away, then input (to the host) or forward.
   return RenderNftRemoval(rules.table) +
          fmt::format(R"(table inet {table} {{
   set not_internet {{
     type ipv4_addr
     flags interval
     auto-merge
-    elements = {{ {not_internet}, {network} }}
+    elements = {{ {not_internet}{network} }}
   }}
+  set denied {{
+    type ipv4_addr . ipv4_addr
+    flags interval
+{denied}  }}
+  set admitted {{
+    type ipv4_addr . ipv4_addr
+  }}
+  set named {{
+    type ipv4_addr
+{named}  }}
   set connections {{
     type ipv4_addr
     size 65535
     flags dynamic
+  }}
+  set reported {{
+    type ipv4_addr
+    size 65535
+    flags dynamic,timeout
+    timeout 1m
   }}
   # No IPv6, no forged source addresses (the reply must leave by the same interface).
   chain guard {{
@@ -127,16 +161,13 @@ std::string RenderNftRules(const NftRules& rules) {
     iifname "{prefix}*" meta nfproto ipv6 drop
     iifname "{prefix}*" fib saddr . iif oif missing drop
   }}
-  chain dns_to_resolver {{
+  chain led_away {{
     type nat hook prerouting priority dstnat; policy accept;
-{dnat}  }}
-  # Nothing of the host is for sandboxes, but for its resolver when that is the host itself.
+  }}
+  # Nothing of the host is for sandboxes.
   chain input {{
     type filter hook input priority filter; policy accept;
-    iifname != "{prefix}*" accept
-    ct status dnat ct original ip daddr {dns_address} accept
-    meta l4proto tcp reject with tcp reset
-    reject with icmpx type admin-prohibited
+    iifname "{prefix}*" goto refuse
   }}
   chain forward {{
     type filter hook forward priority filter; policy accept;
@@ -147,11 +178,21 @@ std::string RenderNftRules(const NftRules& rules) {
     ct state invalid drop
     ct state established,related accept
     add @connections {{ ip saddr ct count over {max_connections} }} drop
-    # Only what we redirected: others on this machine redirect too (published container ports).
-    ct status dnat ct original ip daddr {dns_address} accept
-    ip daddr @not_internet meta l4proto tcp reject with tcp reset
-    ip daddr @not_internet reject with icmpx type admin-prohibited
+    # Only what we redirected (others on this machine redirect too: published container ports), and
+    # only to a resolver that is there: else it would go out by the default route.
+    oifname "{prefix}*" ct status dnat ct original ip daddr {dns_address} accept
+    ip daddr @not_internet goto refuse
+    ip saddr . ip daddr @admitted goto out
+    ip saddr . ip daddr @denied goto refuse
+    goto out
+  }}
+  chain out {{
     accept
+  }}
+  chain refuse {{
+    update @reported {{ ip saddr limit rate 10/second burst 20 packets }} log group {group} snaplen 64
+    meta l4proto tcp reject with tcp reset
+    reject with icmpx type admin-prohibited
   }}
   chain to_sandbox {{
     ct state established,related accept
@@ -163,10 +204,46 @@ std::string RenderNftRules(const NftRules& rules) {
   }}
 }}
 )",
-                     fmt::arg("table", rules.table), fmt::arg("not_internet", kNotInternet),
+                     fmt::arg("table", rules.table), fmt::arg("not_internet", not_internet),
+                     fmt::arg("denied", Elements(denied)), fmt::arg("named", Elements(named)),
                      fmt::arg("network", network), fmt::arg("prefix", rules.interface_prefix),
-                     fmt::arg("dnat", dnat), fmt::arg("dns_address", dns_address),
+                     fmt::arg("dns_address", FormatIpv4(kDnsAddress)),
+                     fmt::arg("group", rules.log_group),
                      fmt::arg("max_connections", rules.max_connections));
+}
+
+std::string RenderRedirections(const NftRules& rules, const Redirections& redirections) {
+  auto add = [&](std::string_view chain, const std::string& rule) {
+    return fmt::format("add rule inet {} {} iifname \"{}*\" {}\n", rules.table, chain,
+                       rules.interface_prefix, rule);
+  };
+  std::string text =
+      fmt::format("flush chain inet {0} led_away\nflush chain inet {0} input\n", rules.table);
+  for (const char* protocol : {"udp", "tcp"})
+    for (bool filtered : {true, false})
+      text +=
+          add("led_away", fmt::format("ip daddr {} {}{} dport 53 dnat ip to {}:{}",
+                                      FormatIpv4(kDnsAddress), filtered ? "ip saddr @named " : "",
+                                      protocol, FormatIpv4(redirections.resolver),
+                                      filtered ? kFilteredDnsPort : kOpenDnsPort));
+  if (redirections.relay) {
+    std::string relay = FormatIpv4(redirections.relay);
+    std::string dnat = fmt::format("meta l4proto tcp dnat ip to {}:{}", relay, kRelayPort);
+    // What is not led there goes on to from_sandbox, which refuses it.
+    text += add("led_away", "ip daddr @not_internet return");
+    text += add("led_away", "fib daddr type local return");
+    text += add("led_away", "ip saddr . ip daddr @admitted " + dnat);
+    text += add("led_away", "ip saddr . ip daddr @denied return");
+    text += add("led_away", dnat);
+    std::string led = fmt::format("ct status dnat ip daddr {} tcp dport {}", relay, kRelayPort);
+    text += add("input", led + " ct state established accept");
+    text += add("input", fmt::format("{} add @connections {{ ip saddr ct count over {} }} drop",
+                                     led, rules.max_connections));
+    text += add("input", led + " accept");
+    text +=
+        fmt::format("flush chain inet {0} out\nadd rule inet {0} out goto refuse\n", rules.table);
+  }
+  return text + add("input", "goto refuse");
 }
 
 Status RunNft(std::string_view text, std::chrono::milliseconds timeout) {

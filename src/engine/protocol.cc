@@ -96,7 +96,7 @@ Message EncodeSpec(const Spec& spec) {
   return {{{"id", spec.id},
            {"root_dir", spec.root_dir},
            {"limits", EncodeLimits(spec.limits)},
-           {"internet", spec.network == Network::kInternet},
+           {"egress", EncodeEgress(spec.egress)},
            {"snapshot", spec.snapshot}},
           spec.boot,
           {}};
@@ -106,11 +106,13 @@ Result<Spec> DecodeSpec(Message message) {
   const json::object& o = message.head;
   const json::value* given = o.if_contains("limits");
   TRY_ASSIGN(Limits limits, DecodeLimits(given ? *given : json::value()));
+  given = o.if_contains("egress");
+  TRY_ASSIGN(Egress egress, DecodeEgress(given ? *given : json::value()));
   return Decode("spec", [&] {
     return Spec{.id = String(o, "id"),
                 .root_dir = String(o, "root_dir"),
                 .limits = limits,
-                .network = o.at("internet").as_bool() ? Network::kInternet : Network::kNone,
+                .egress = std::move(egress),
                 .boot = std::move(message.body),
                 .snapshot = String(o, "snapshot")};
   });
@@ -199,6 +201,38 @@ Result<Usage> DecodeUsage(const json::value& value) {
                  .pids = Int(o, "pids"),
                  .pids_refused = Int(o, "pids_refused"),
                  .oom_kills = Int(o, "oom_kills")};
+  });
+}
+
+json::object EncodeEgress(const Egress& egress) {
+  return {{"allow", json::value_from(egress.allow)}, {"deny", json::value_from(egress.deny)}};
+}
+
+Result<Egress> DecodeEgress(const json::value& value) {
+  return Decode("egress", [&] {
+    const json::object& o = value.as_object();
+    return Egress{.allow = json::value_to<std::vector<std::string>>(o.at("allow")),
+                  .deny = json::value_to<std::vector<std::string>>(o.at("deny"))};
+  });
+}
+
+json::object EncodeBlocked(const Blocked& blocked) {
+  return {{"id", blocked.id},     {"destination", blocked.destination},
+          {"port", blocked.port}, {"protocol", blocked.protocol},
+          {"pid", blocked.pid},   {"command", blocked.command},
+          {"more", blocked.more}};
+}
+
+Result<Blocked> DecodeBlocked(const json::value& value) {
+  return Decode("blocked attempt", [&] {
+    const json::object& o = value.as_object();
+    return Blocked{.id = String(o, "id"),
+                   .destination = String(o, "destination"),
+                   .port = static_cast<int>(Int(o, "port")),
+                   .protocol = String(o, "protocol"),
+                   .pid = static_cast<int>(Int(o, "pid")),
+                   .command = String(o, "command"),
+                   .more = Int(o, "more")};
   });
 }
 

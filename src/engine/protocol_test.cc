@@ -23,7 +23,7 @@ TEST_F(ProtocolTest, ASpecArrivesAsItWasSentWhateverItsBootDataHolds) {
   Spec spec{.id = "i1",
             .root_dir = "/templates/base/rootfs",
             .limits = {.cpus = 3, .memory_bytes = 5, .disk_bytes = int64_t{7} << 40, .pids = 9},
-            .network = Network::kNone,
+            .egress = {.allow = {"*.example.com"}, .deny = {"0.0.0.0/0"}},
             .boot = std::string("\n{\0\xff}\n", 7)};
   ASSERT_TRUE(Send(ours_.get(), EncodeSpec(spec)));
   auto message = Receive(theirs_.get());
@@ -36,7 +36,7 @@ TEST_F(ProtocolTest, ASpecArrivesAsItWasSentWhateverItsBootDataHolds) {
   EXPECT_EQ(decoded->limits.memory_bytes, 5);
   EXPECT_EQ(decoded->limits.disk_bytes, int64_t{7} << 40);
   EXPECT_EQ(decoded->limits.pids, 9);
-  EXPECT_EQ(decoded->network, Network::kNone);
+  EXPECT_EQ(decoded->egress, spec.egress);
   EXPECT_EQ(decoded->boot, spec.boot);
 }
 

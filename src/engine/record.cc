@@ -10,11 +10,12 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "engine/protocol.h"
 
 namespace caisson::engine {
-namespace json = boost::json;
 namespace {
 
+constexpr size_t kMaxRecordBytes = 1 << 20;  // most of it rules
 constexpr const char* kBuilding = ".building";
 constexpr const char* kReady = ".json";
 constexpr const char* kBootId = ".boot_id";
@@ -26,7 +27,7 @@ json::object ToJson(const Record& record) {
           {"start_time", record.start_time},
           {"slot", record.slot},
           {"loop", record.loop},
-          {"network", record.network == Network::kInternet},
+          {"egress", EncodeEgress(record.egress)},
           {"cpus", record.limits.cpus},
           {"memory_bytes", record.limits.memory_bytes},
           {"disk_bytes", record.limits.disk_bytes},
@@ -49,7 +50,7 @@ Record FromJson(const json::object& o) {
   record.start_time = o.at("start_time").to_number<uint64_t>();
   record.slot = o.at("slot").to_number<int>();
   record.loop = o.at("loop").to_number<int>();
-  record.network = o.at("network").as_bool() ? Network::kInternet : Network::kNone;
+  record.egress = DecodeEgress(o.at("egress")).value();
   record.limits = {.cpus = o.at("cpus").to_number<int64_t>(),
                    .memory_bytes = o.at("memory_bytes").to_number<int64_t>(),
                    .disk_bytes = o.at("disk_bytes").to_number<int64_t>(),
@@ -130,7 +131,7 @@ Status RecordFile::MarkReady() const {
 bool RecordFile::ready() const { return access(Path(kReady).c_str(), F_OK) == 0; }
 
 Result<Record> RecordFile::Read() const {
-  TRY_ASSIGN(std::string text, ReadFile(Path(ready() ? kReady : kBuilding), 64 << 10));
+  TRY_ASSIGN(std::string text, ReadFile(Path(ready() ? kReady : kBuilding), kMaxRecordBytes));
   try {
     Record record = FromJson(json::parse(text).as_object());
     if (record.id == id_) return record;

@@ -24,7 +24,7 @@ struct Record {
   uint64_t start_time = 0;  // of that process (field 22 of /proc/<pid>/stat): pids come back
   int slot = 0;
   int loop = 0;  // the loop device of its disk
-  Network network = Network::kNone;
+  Egress egress;
   Limits limits;
   Time created_at;
   // What it takes to save it.

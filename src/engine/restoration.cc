@@ -14,6 +14,7 @@
 #include "engine/pidfd.h"
 #include "engine/saved.h"
 #include "engine/stage.h"
+#include "engine/trust.h"
 #include "engine/user_namespace.h"
 
 namespace caisson::engine {
@@ -117,6 +118,10 @@ Result<std::vector<std::pair<std::string, std::string>>> Restoration::Sources(St
   std::map<std::string, std::string> paths;
   TRY_ASSIGN(std::string meminfo, host_.MeminfoFile(spec_.limits.memory_bytes));
   TRY_ASSIGN(paths[kShowsMeminfo], stage.AddFile(kShowsMeminfo, meminfo));
+  // What it trusts now, which may be nothing.
+  TRY_ASSIGN(paths[kShowsCaBundle], access(kCaBundleFile, F_OK) == 0
+                                        ? stage.AddFile(kShowsCaBundle, kCaBundleFile)
+                                        : stage.AddText(kShowsCaBundle, ""));
   TRY_ASSIGN(paths[kShowsEnvd], stage.AddFile(kShowsEnvd, manifest_.envd));
   TRY_ASSIGN(paths[kShowsBootId], stage.AddText(kShowsBootId, record_.inside_boot_id + "\n"));
   TRY_ASSIGN(paths[kShowsNothing], stage.AddText(kShowsNothing, ""));
@@ -136,7 +141,7 @@ Result<std::vector<std::pair<std::string, std::string>>> Restoration::Sources(St
 Status Restoration::SetUpNetwork(int pid) {
   UniqueFd theirs(open(fmt::format("/proc/{}/ns/net", pid).c_str(), O_RDONLY | O_CLOEXEC));
   if (!theirs) return FailErrno("opening the restored network namespace");
-  if (connected()) TRY(host_.link()->CreateVeth(slot_, theirs.get()));
+  TRY(MakeLink(theirs.get()));
   UniqueFd ours(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
   if (!ours) return FailErrno("opening this process's network namespace");
   if (setns(theirs.get(), CLONE_NEWNET)) return FailErrno("entering the restored network");

@@ -16,6 +16,7 @@
 #include "engine/disk.h"
 #include "engine/layers.h"
 #include "engine/saved.h"
+#include "engine/trust.h"
 
 namespace caisson::engine {
 namespace {
@@ -131,7 +132,8 @@ Status Saving::Dump(int images) const {
                 .freezer = cgroup_.unified_path(),
                 .lock = RecordPath(id_),
                 .scan = WatchedPlaces(record_.pid)};
-  for (const HostMount& mount : HostMounts(host_.kernel_paths(), host_.config().nesting))
+  for (const HostMount& mount :
+       HostMounts(host_.kernel_paths(), host_.config().nesting, HasCaBundle(record_.pid)))
     plan.external_mounts.push_back(mount.point);
   return criu_->Dump(plan, deadline_);
 }
@@ -140,21 +142,22 @@ Manifest Saving::Describe(const std::string& saved_id, Tier tier) const {
   utsname kernel;
   uname(&kernel);
   auto image = host_.shelf().FindImage(id_);
-  return {.saved = {.id = saved_id,
-                    .tier = tier,
-                    .disk_bytes = image ? AllocatedBytes(*image) : 0,
-                    .at = Now()},
-          .sandbox_id = id_,
-          .root_dir = record_.root_dir,
-          .envd = record_.envd,
-          .boot_id = record_.inside_boot_id,
-          .host_boot_id = host_.boot_id(),
-          .kernel = kernel.release,
-          .criu = criu_ ? criu_->version() : "",
-          .disk_limit_bytes = record_.limits.disk_bytes,
-          .loop = record_.loop,
-          .layers = record_.layers,
-          .mounts = HostMounts(host_.kernel_paths(), host_.config().nesting)};
+  return {
+      .saved = {.id = saved_id,
+                .tier = tier,
+                .disk_bytes = image ? AllocatedBytes(*image) : 0,
+                .at = Now()},
+      .sandbox_id = id_,
+      .root_dir = record_.root_dir,
+      .envd = record_.envd,
+      .boot_id = record_.inside_boot_id,
+      .host_boot_id = host_.boot_id(),
+      .kernel = kernel.release,
+      .criu = criu_ ? criu_->version() : "",
+      .disk_limit_bytes = record_.limits.disk_bytes,
+      .loop = record_.loop,
+      .layers = record_.layers,
+      .mounts = HostMounts(host_.kernel_paths(), host_.config().nesting, HasCaBundle(record_.pid))};
 }
 
 Result<Saved> Saving::Pause(bool memory) {

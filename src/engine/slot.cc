@@ -169,10 +169,8 @@ std::string Slot::interface_name() const {
   return fmt::format("{}{}", InterfacePrefix(table_->tag_), number_);
 }
 int Slot::interface_index() const { return kInterfaceIndexBase + number_; }
-uint32_t Slot::host_address() const {
-  return table_->network_.base + 2 * static_cast<uint32_t>(number_);
-}
-uint32_t Slot::sandbox_address() const { return host_address() + 1; }
+uint32_t Slot::host_address() const { return sandbox_address() - 1; }
+uint32_t Slot::sandbox_address() const { return SandboxAddress(table_->network_, number_); }
 
 void Slot::Release() {
   if (SlotTable* table = std::exchange(table_, nullptr)) table->Unlink(std::exchange(number_, 0));

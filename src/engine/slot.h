@@ -49,10 +49,15 @@ Result<Cidr> ParseCidr(std::string_view text);
 // "198.18.0.1"
 std::string FormatIpv4(uint32_t address);
 // 198.18.0.1, where sandboxes find their resolver, whatever network_cidr is (templates have it in
-// their resolv.conf). Held by nobody: nftables redirects it (nft.h), and no slot has it: in
+// their resolv.conf). Held by nobody: nftables leads it to the resolver, and no slot has it: in
 // networks that begin with 198.18.0.0 it belongs to number 0, in wider ones to a number beyond the
 // last uid range.
 inline constexpr uint32_t kDnsAddress = 0xC6120001;
+
+// Where the packets of the sandbox with this slot come from.
+inline uint32_t SandboxAddress(const Cidr& network, int number) {
+  return network.base + 2 * static_cast<uint32_t>(number) + 1;
+}
 
 class SlotTable;
 

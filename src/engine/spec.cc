@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/egress.h"
+
 namespace caisson::engine {
 namespace {
 
@@ -28,6 +30,7 @@ Status CheckSpec(const Spec& spec) {
   if (spec.boot.size() > kMaxBootBytes)
     return Fail(Code::kInvalidArgument, "environment and settings are longer than {} bytes",
                 kMaxBootBytes);
+  TRY(CheckEgress(spec.egress));
   const Limits& limits = spec.limits;
   if (limits.cpus < 1 || limits.memory_bytes < kMinMemory || limits.disk_bytes < kMinDisk ||
       limits.pids < kMinPids || limits.open_files < kMinOpenFiles)

@@ -38,11 +38,15 @@ Supervisor::Supervisor(const Config& config, Driver& driver, EventLoop& loop, in
                  }) {}
 
 Status Supervisor::Start(std::vector<Sandbox> sandboxes) {
+  TRY(driver_.WatchNetwork(loop_, [this](Blocked blocked) {
+    Post({{{"event", "blocked"}, {"blocked", EncodeBlocked(blocked)}}, "", {}});
+  }));
   for (Sandbox& sandbox : sandboxes) {
     std::string id = sandbox.instance.id;
     Entry& entry = entries_[id];
     entry.state = sandbox.why_frozen.empty() ? Entry::State::kRunning : Entry::State::kFrozen;
     entry.sandbox = std::move(sandbox);
+    driver_.Started(entry.sandbox);
     TRY(loop_.Watch(entry.sandbox.process.get(), EPOLLIN, [this, id] { OnEnded(id); }));
   }
   WatchServer();
@@ -92,6 +96,7 @@ Result<Message> Supervisor::Answer(Call call, const std::string& op, Message& re
   if (op == "dial") return Dial(request.head);
   if (op == "measure") return Measure(request.head);
   if (op == "list") return List(request.head);
+  if (op == "set_egress") return SetEgress(request.head);
   if (op == "capabilities")
     return Message{{{"capabilities", EncodeCapabilities(driver_.capabilities())}}, "", {}};
   if (op == "list_saved") return ListSaved(request.head);
@@ -154,10 +159,14 @@ Status Supervisor::Register(Entry& entry, Message answer) {
   if (!instance || answer.fds.size() != 3)
     return Fail(Code::kInternal, "a launcher's answer is incomplete");
   TRY_ASSIGN(Instance decoded, DecodeInstance(*instance));
+  TRY_ASSIGN(int64_t address, GetInt(answer.head, "address"));
+  TRY_ASSIGN(Egress egress, DecodeEgress(answer.head["egress"]));
   std::string id = decoded.id;
-  entry.sandbox = {std::move(decoded), std::move(answer.fds[0]), std::move(answer.fds[1]),
-                   std::move(answer.fds[2])};
+  entry.sandbox = {
+      std::move(decoded),       std::move(answer.fds[0]),       std::move(answer.fds[1]),
+      std::move(answer.fds[2]), static_cast<uint32_t>(address), std::move(egress)};
   entry.state = Entry::State::kRunning;
+  driver_.Started(entry.sandbox);
   return loop_.Watch(entry.sandbox.process.get(), EPOLLIN, [this, id] { OnEnded(id); });
 }
 
@@ -181,6 +190,7 @@ void Supervisor::Destroy(Call call, const std::string& id) {
 void Supervisor::BeginRemoval(const std::string& id, Entry& entry) {
   if (entry.sandbox.process) {
     driver_.Kill(entry.sandbox);
+    driver_.Ended(entry.sandbox);
     loop_.Unwatch(entry.sandbox.process.get());
   }
   // Our descriptors would keep its network and its disk alive.
@@ -239,6 +249,18 @@ Result<Message> Supervisor::Dial(const json::object& head) {
     return Fail(Code::kInvalidArgument, "between 1 and {} sockets at a time", kMaxFdsPerMessage);
   TRY_ASSIGN(auto sockets, driver_.Dial(it->second.sandbox, static_cast<size_t>(count)));
   return Message{{}, "", std::move(sockets)};
+}
+
+Result<Message> Supervisor::SetEgress(const json::object& head) {
+  TRY_ASSIGN(std::string id, GetString(head, "id"));
+  const json::value* given = head.if_contains("egress");
+  TRY_ASSIGN(Egress egress, DecodeEgress(given ? *given : json::value()));
+  auto it = entries_.find(id);
+  if (it == entries_.end() || it->second.state != Entry::State::kRunning) return NoSuchSandbox(id);
+  if (it->second.saving) return Fail(Code::kAborted, "sandbox '{}' is being saved; try again", id);
+  TRY(driver_.SetEgress(it->second.sandbox, egress));
+  it->second.sandbox.egress = std::move(egress);
+  return Message{};
 }
 
 Result<Message> Supervisor::Measure(const json::object& head) {

@@ -70,6 +70,7 @@ class Supervisor {
   Result<Message> SetLimits(const json::object& head);
 
   Result<Message> Dial(const json::object& head);
+  Result<Message> SetEgress(const json::object& head);
   Result<Message> Measure(const json::object& head);
   Result<Message> List(const json::object& head);
 

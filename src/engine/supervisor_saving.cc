@@ -70,6 +70,7 @@ void Supervisor::OnSaved(Call call, const std::string& id, Result<Message> answe
     return;
   }
   if (entry.unwanted) return BeginRemoval(id, entry);
+  driver_.Ended(entry.sandbox);
   loop_.Unwatch(entry.sandbox.process.get());
   entries_.erase(id);
 }
@@ -114,6 +115,7 @@ void Supervisor::OnThawed(Call call, const std::string& id, Result<Message> answ
     // A cold start made a new process of it; a thawed one is the same.
     if (!entry.ended) loop_.Unwatch(entry.sandbox.process.get());
     entry.ended = false;
+    driver_.Ended(entry.sandbox);
     Status registered = Register(entry, std::move(*answer));
     if (registered)
       Reply(call, Message{{{"instance", EncodeInstance(entry.sandbox.instance)}}, "", {}});

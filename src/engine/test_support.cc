@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/text.h"
+#include "engine/egress_guard.h"
 #include "engine/pidfd.h"
 #include "engine/slot.h"
 
@@ -375,15 +376,23 @@ Census Take(const TestEngine& engine) {
   });
   std::error_code ec;
   census["slots"] = 0;
-  for (const auto& entry : fs::directory_iterator("/run/caisson/slots", ec))
-    census["slots"] += fs::read_symlink(entry.path(), ec).string().ends_with(":" + data);
+  std::string resolver_link;  // has a slot and a link as long as the engine lives
+  for (const auto& entry : fs::directory_iterator("/run/caisson/slots", ec)) {
+    std::string owner = fs::read_symlink(entry.path(), ec).string();
+    if (owner.ends_with(fmt::format(":{}:{}", kResolverId, data)))
+      resolver_link = InterfacePrefix(tag) + entry.path().filename().string();
+    else
+      census["slots"] += owner.ends_with(":" + data);
+  }
   census["loops"] = 0;
   for (const auto& entry : fs::directory_iterator("/sys/block", ec))
     if (auto file = ReadFile((entry.path() / "loop/backing_file").string()))
       census["loops"] += engine.created().contains(fs::path(*file).stem().string());
   census["links"] = 0;
-  for (const auto& entry : fs::directory_iterator("/sys/class/net", ec))
-    census["links"] += entry.path().filename().string().starts_with(InterfacePrefix(tag));
+  for (const auto& entry : fs::directory_iterator("/sys/class/net", ec)) {
+    std::string name = entry.path().filename().string();
+    census["links"] += name.starts_with(InterfacePrefix(tag)) && name != resolver_link;
+  }
   census["cgroups"] = 0;
   for (const auto& tree : fs::directory_iterator("/sys/fs/cgroup", ec))
     if (fs::exists(tree.path() / ("caisson-" + tag), ec))

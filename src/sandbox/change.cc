@@ -1,5 +1,6 @@
 // Changes to a sandbox that lives.
 #include "base/log.h"
+#include "sandbox/egress.h"
 #include "sandbox/manager_impl.h"
 #include "sandbox/shield.h"
 
@@ -44,17 +45,71 @@ Task<Status> Manager::Impl::SetNetwork(std::string key_id, std::string id, bool 
   CO_TRY_ASSIGN(auto record, FindOwned(key_id, id));
   if (!record->running)
     co_return Fail(Code::kFailedPrecondition, "sandbox '{}' is paused; resume it first", id);
+  co_return co_await Shield(
+      operations_, "set network",
+      ReplaceNetwork(std::move(record), allow_internet, std::move(as_requested_json)));
+}
+
+Task<Status> Manager::Impl::ReplaceNetwork(std::shared_ptr<Record> record, bool allow_internet,
+                                           std::string as_requested_json) {
   store::SandboxRow& row = record->row;
-  // SECURITY: what is not enforced must not be reported as set.
-  if (row.allow_internet != allow_internet)
-    co_return Fail(Code::kUnimplemented,
-                   "the internet access of a running sandbox cannot be changed yet; create a "
-                   "sandbox with the settings it needs");
-  if (row.network_json == as_requested_json) co_return Status();
+  CO_TRY_ASSIGN(engine::Egress egress, MakeEgress(allow_internet, as_requested_json));
+  CO_TRY_ASSIGN(engine::Egress before, MakeEgress(row.allow_internet, row.network_json));
+  // SECURITY: what is not enforced must not be reported as set, so the engine comes first.
+  if (egress != before) {
+    Status set = co_await engine_.SetEgress(row.id, std::move(egress));
+    if (!set) {
+      LogError("the network rules of a sandbox could not be replaced",
+               {{"sandbox", row.id}, {"error", set.error().message()}});
+      co_return tl::unexpected(
+          Error(set.error().code(), "the network rules could not be replaced"));
+    }
+  }
+  if (row.network_json == as_requested_json && row.allow_internet == allow_internet)
+    co_return Status();
+  row.allow_internet = allow_internet;
   row.network_json = std::move(as_requested_json);
-  auto event = MakeEvent(id, "network_set", "The network settings were replaced",
-                         {{"network", row.network_json}});
-  co_return co_await Shield(operations_, "set network", WriteChange(row, std::move(event)));
+  auto event = MakeEvent(
+      row.id, "network_set", "The network settings were replaced",
+      {{"allow_internet", allow_internet ? "true" : "false"}, {"network", row.network_json}});
+  co_return co_await WriteChange(row, std::move(event));
+}
+
+void Manager::Impl::OnBlocked(engine::Blocked blocked) {
+  if (!registry_.Find(blocked.id)) return;
+  std::string id = blocked.id;
+  store::SandboxEvent event;
+  if (blocked.more > 0) {
+    event = MakeEvent(id, "egress_blocked",
+                      fmt::format("{} more connections were blocked", blocked.more),
+                      {{"count", std::to_string(blocked.more)}}, "warn");
+  } else {
+    StringMap fields{{"destination", blocked.destination}, {"protocol", blocked.protocol}};
+    std::string where = blocked.destination;
+    if (blocked.port) {
+      fields["port"] = std::to_string(blocked.port);
+      where += ":" + fields["port"];
+    }
+    std::string who;
+    if (!blocked.command.empty()) {
+      fields["pid"] = std::to_string(blocked.pid);
+      fields["command"] = blocked.command;
+      who = fmt::format(" by {} (process {})", blocked.command, blocked.pid);
+    }
+    event = MakeEvent(
+        id, "egress_blocked",
+        fmt::format("An attempt to reach {} ({}) was blocked{}", where, blocked.protocol, who),
+        std::move(fields), "warn");
+  }
+  background_.Spawn("blocked", WriteBlocked(std::move(event)));
+}
+
+Task<void> Manager::Impl::WriteBlocked(store::SandboxEvent event) {
+  std::string id = event.sandbox_id;
+  Status stored = co_await store_.AppendEvent(std::move(event));
+  if (!stored)
+    LogWarn("a blocked connection could not be recorded",
+            {{"sandbox", id}, {"error", stored.error().message()}});
 }
 
 Task<Result<Info>> Manager::Impl::SetLimits(std::string key_id, std::string id,

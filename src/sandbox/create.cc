@@ -4,6 +4,8 @@
 
 #include "base/id.h"
 #include "base/log.h"
+#include "engine/trust.h"
+#include "sandbox/egress.h"
 #include "sandbox/manager_impl.h"
 #include "sandbox/secrets.h"
 #include "sandbox/shield.h"
@@ -278,6 +280,7 @@ Result<engine::Spec> Manager::Impl::MakeSpec(const store::SandboxRow& row) const
   const Template* from = templates_.Find(row.template_id);
   if (!from) return Fail(Code::kNotFound, "template '{}' not found", row.template_id);
   json::object env;
+  for (const auto& [name, value] : engine::CaEnvironment(config_)) env[name] = value;
   for (const auto& [name, value] : MakeEnv(*from, row)) env[name] = value;
   json::object boot{{"sandboxId", row.id},
                     {"templateId", row.template_id},
@@ -291,7 +294,7 @@ Result<engine::Spec> Manager::Impl::MakeSpec(const store::SandboxRow& row) const
   spec.id = row.id;
   spec.root_dir = from->root_dir;
   spec.limits = LimitsOf(row, config_);
-  spec.network = row.allow_internet ? engine::Network::kInternet : engine::Network::kNone;
+  TRY_ASSIGN(spec.egress, MakeEgress(row.allow_internet, row.network_json));
   spec.boot = json::serialize(boot);
   if (spec.boot.size() > engine::kMaxBootBytes)
     return Fail(Code::kInvalidArgument,

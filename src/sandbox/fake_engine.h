@@ -14,6 +14,7 @@ namespace caisson::sandbox {
 class FakeEngine : public engine::Engine {
  public:
   void OnExit(ExitHandler handler) override { on_exit = std::move(handler); }
+  void OnBlocked(BlockedHandler handler) override { on_blocked = std::move(handler); }
 
   Task<Result<engine::Instance>> Create(engine::Spec spec, std::chrono::milliseconds) override {
     ++creates;
@@ -140,6 +141,14 @@ class FakeEngine : public engine::Engine {
     co_return Status();
   }
 
+  Task<Status> SetEgress(std::string id, engine::Egress egress) override {
+    if (set_egress_fails) co_return tl::unexpected(*set_egress_fails);
+    auto it = instances.find(id);
+    if (it == instances.end()) co_return Fail(Code::kNotFound, "no such sandbox");
+    it->second.egress = std::move(egress);
+    co_return Status();
+  }
+
   // The sandbox ends by itself.
   void Exit(const std::string& id, engine::ExitReason reason) {
     instances.erase(id);
@@ -149,6 +158,7 @@ class FakeEngine : public engine::Engine {
   // What a test wants to happen.
   std::optional<Error> create_fails;
   std::optional<Error> dial_fails;
+  std::optional<Error> set_egress_fails;
   std::optional<Error> pause_fails, resume_fails, snapshot_fails;
   bool pause_of_files_fails = true;  // with pause_fails: also a pause without memory
   std::chrono::milliseconds pause_takes{0}, resume_takes{0}, snapshot_takes{0};
@@ -167,6 +177,7 @@ class FakeEngine : public engine::Engine {
   engine::Spec last_spec;
   int creates = 0, destroys = 0, pauses = 0, resumes = 0, dials = 0, measures = 0;
   ExitHandler on_exit;
+  BlockedHandler on_blocked;
 };
 
 }  // namespace caisson::sandbox

@@ -116,16 +116,60 @@ TEST_F(LifecycleTest, TimeoutsAreSetExtendedAndClamped) {
   EXPECT_TRUE(near(set(-5s, false)->end_at, Now()));
 }
 
-TEST_F(LifecycleTest, NetworkSettingsAreReplacedButNotWhatIsEnforced) {
+TEST_F(LifecycleTest, NetworkSettingsAreReplacedWithWhatIsEnforced) {
   StartServer();
   std::string id = Make().id;
   ASSERT_TRUE(Wait(manager_->SetNetwork("admin", id, true, R"({"denyOut":["10.0.0.0/8"]})")));
   EXPECT_EQ(manager_->Get("admin", id)->network.as_requested_json, R"({"denyOut":["10.0.0.0/8"]})");
   EXPECT_EQ(RowOf(id).network_json, R"({"denyOut":["10.0.0.0/8"]})");
-  EXPECT_EQ(Wait(manager_->SetNetwork("admin", id, false, "{}")).error().code(),
-            Code::kUnimplemented);
-  EXPECT_TRUE(manager_->Get("admin", id)->allow_internet);
+  EXPECT_EQ(engine_.instances[id].egress.deny, std::vector<std::string>{"10.0.0.0/8"});
+  ASSERT_TRUE(Wait(manager_->SetNetwork("admin", id, false, R"({"allowOut":["a.example"]})")));
+  EXPECT_FALSE(manager_->Get("admin", id)->allow_internet);
+  EXPECT_FALSE(RowOf(id).allow_internet);
+  engine::Egress closed{.allow = {"a.example"}, .deny = {"0.0.0.0/0", "::/0"}};
+  EXPECT_EQ(engine_.instances[id].egress, closed);
+  // What the engine does not enforce is not reported as set.
+  engine_.set_egress_fails = Error(Code::kInternal, "a path of the host");
+  Status failed = Wait(manager_->SetNetwork("admin", id, true, "{}"));
+  EXPECT_EQ(failed.error().code(), Code::kInternal);
+  EXPECT_EQ(failed.error().message().find("path"), std::string::npos);
+  EXPECT_FALSE(manager_->Get("admin", id)->allow_internet);
+  EXPECT_EQ(
+      Wait(manager_->SetNetwork("admin", id, true, R"({"allowOut":["a.example"]})")).error().code(),
+      Code::kInvalidArgument);
   EXPECT_EQ(Wait(manager_->SetNetwork("admin", "inone", true, "")).error().code(), Code::kNotFound);
+}
+
+TEST_F(LifecycleTest, BlockedAttemptsBecomeEvents) {
+  StartServer();
+  std::string id = Make().id;
+  engine_.on_blocked({.id = id,
+                      .destination = "169.254.169.254",
+                      .port = 80,
+                      .protocol = "tcp",
+                      .pid = 7,
+                      .command = "curl"});
+  engine_.on_blocked({.id = id, .destination = "evil.example", .protocol = "dns"});
+  engine_.on_blocked({.id = id, .more = 12});
+  engine_.on_blocked({.id = "inone", .destination = "1.1.1.1", .protocol = "tcp"});
+  auto blocked = [&] {
+    std::vector<store::SandboxEvent> found;
+    auto all = Wait(manager_->Events("admin", id, {}));
+    for (const auto& event : *all)
+      if (event.type == "egress_blocked") found.push_back(event);
+    return found;
+  };
+  auto deadline = std::chrono::steady_clock::now() + 5s;
+  while (blocked().size() < 3 && std::chrono::steady_clock::now() < deadline) Wait(SleepFor(5ms));
+  auto events = blocked();
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0].message,
+            "An attempt to reach 169.254.169.254:80 (tcp) was blocked by curl (process 7)");
+  EXPECT_EQ(events[0].fields.at("port"), "80");
+  EXPECT_EQ(events[0].fields.at("command"), "curl");
+  EXPECT_EQ(events[1].fields.at("destination"), "evil.example");
+  EXPECT_FALSE(events[1].fields.contains("port"));
+  EXPECT_EQ(events[2].fields.at("count"), "12");
 }
 
 TEST_F(LifecycleTest, AnExitEndsTheSandboxWithItsReason) {

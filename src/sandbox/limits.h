@@ -28,8 +28,8 @@ struct LimitOptions {
 // there may be.
 Status ChooseLimits(const Config& config, const Template& from, const LimitOptions& asked,
                     store::SandboxRow& row);
-// Changes those of a sandbox that runs. kInvalidArgument also for what cannot be changed then: disk,
-// open files and output are settled at the start.
+// Changes those of a sandbox that runs. kInvalidArgument also for what cannot be changed then:
+// disk, open files and output are settled at the start.
 Status ChangeLimits(const Config& config, const LimitOptions& asked, store::SandboxRow& row);
 
 engine::Limits LimitsOf(const store::SandboxRow& row, const Config& config);

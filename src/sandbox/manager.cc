@@ -42,9 +42,13 @@ Manager::Impl::Impl(asio::any_io_executor executor, const Config& config, engine
       sockets_(engine, background_, static_cast<size_t>(config.spare_sockets),
                std::chrono::milliseconds(config.envd_timeout_ms)) {
   engine_.OnExit([this](std::string id, engine::ExitReason reason) { OnExit(id, reason); });
+  engine_.OnBlocked([this](engine::Blocked blocked) { OnBlocked(std::move(blocked)); });
 }
 
-Manager::Impl::~Impl() { engine_.OnExit({}); }
+Manager::Impl::~Impl() {
+  engine_.OnExit({});
+  engine_.OnBlocked({});
+}
 
 Task<Status> Manager::Impl::Start() {
   CO_TRY_ASSIGN(pool_, Pool::Parse(config_.warm_pool, templates_));

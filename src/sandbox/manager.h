@@ -28,7 +28,7 @@ enum class State { kRunning, kPaused };
 struct NetworkOptions {
   bool allow_public_traffic = true;
   std::string mask_request_host;  // Host header for ports other than envd's; "${PORT}" is filled
-  std::string as_requested_json;  // given back by Get, "" if none
+  std::string as_requested_json;  // given back by Get, "" if none; see egress.h for what it means
 };
 
 // What happens at the end of its time, and on traffic after that.
@@ -226,8 +226,8 @@ class Manager {
   Task<Drained> Drain();
   void EndDrain();
 
-  // Replaces the network settings that Get gives back. What the sandbox may reach cannot change
-  // while it runs: another `allow_internet` than now is kUnimplemented.
+  // Replaces the network settings that Get gives back, and what the sandbox may reach: at once, as
+  // a whole; connections to what it may no longer reach are cut.
   Task<Status> SetNetwork(std::string key_id, std::string id, bool allow_internet,
                           std::string as_requested_json);
   // Takes effect at once and survives a restart of the server. kInvalidArgument for what is out of

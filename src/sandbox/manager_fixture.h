@@ -24,6 +24,7 @@ class ManagerFixture : public ::testing::Test {
   ManagerFixture() {
     config_.data_dir = dir_.path();
     config_.shutdown_grace_ms = 1000;
+    config_.ca_bundle = "none";
     WriteTemplate(dir_ / "templates", "base",
                   R"({"id":"base-id","aliases":["base","debian"],"cpuCount":3,"memoryMB":512,
                       "user":"user","workdir":"/srv/app","env":{"A":"template","B":"template"}})");

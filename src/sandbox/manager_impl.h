@@ -180,6 +180,10 @@ class Manager::Impl {
   Task<Result<Info>> SetLimitsNow(std::shared_ptr<Record> record, store::SandboxRow wanted);
   // Writes a changed row of a living sandbox, and the event that tells of it.
   Task<Status> WriteChange(store::SandboxRow row, store::SandboxEvent event);
+  Task<Status> ReplaceNetwork(std::shared_ptr<Record> record, bool allow_internet,
+                              std::string as_requested_json);
+  void OnBlocked(engine::Blocked blocked);
+  Task<void> WriteBlocked(store::SandboxEvent event);
 
   // ---- pause.cc
   // The one way to pause, whoever wants it. `reason`: "request", "timeout", "idle", "shutdown",

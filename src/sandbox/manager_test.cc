@@ -13,6 +13,18 @@ using Types = std::vector<std::string>;
 
 class ManagerTest : public ManagerFixture {};
 
+TEST_F(ManagerTest, ProgramsInsideFindTheCaBundleUnlessTheyAreToldOtherwise) {
+  config_.ca_bundle = "/some/bundle.pem";
+  StartServer();
+  CreateOptions options = Options();
+  options.env = {{"SSL_CERT_FILE", "/own.pem"}};
+  Make(options);
+  auto env = boost::json::parse(engine_.last_spec.boot).at("envVars");
+  EXPECT_EQ(env.at("SSL_CERT_FILE"), "/own.pem");
+  for (const char* name : {"CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT", "NODE_EXTRA_CA_CERTS"})
+    EXPECT_EQ(env.at(name), "/.caisson/ca-certificates.crt") << name;
+}
+
 TEST_F(ManagerTest, CreateTellsTheEngineAndTheStore) {
   StartServer();
   CreateOptions options = Options();
@@ -37,7 +49,7 @@ TEST_F(ManagerTest, CreateTellsTheEngineAndTheStore) {
 
   const engine::Spec& spec = engine_.last_spec;
   EXPECT_EQ(spec.id, info.id);
-  EXPECT_EQ(spec.network, engine::Network::kNone);
+  EXPECT_EQ(spec.egress.deny, (std::vector<std::string>{"0.0.0.0/0", "::/0"}));
   EXPECT_EQ(spec.limits.cpus, 3);
   EXPECT_EQ(spec.limits.memory_bytes, int64_t{512} << 20);
   EXPECT_EQ(spec.limits.pids, config_.sandbox_pids);

@@ -65,12 +65,15 @@ def take(server: CaissonServer) -> dict[str, list[str]]:
     for directory, names, _ in os.walk("/sys/fs/cgroup"):
         if f"/caisson-{tag}" in directory:
             cgroups += [f"{directory}/{name}" for name in names]
-    slots = _entries("/run/caisson/slots")
+    slots = [p for p in _entries("/run/caisson/slots") if _target(p).endswith(":" + data_dir)]
+    # The resolver of sandboxes has a slot and a link as long as the engine lives.
+    resolver = [p.name for p in slots if ":resolver.:" in _target(p)]
+    links = [name for _, name in socket.if_nameindex() if name.startswith(f"cs{tag[:4]}-")]
     census = {
         "processes": [f"{pid} {_command(pid)}" for pid in sandbox_pids(server)],
         "cgroups": cgroups,
-        "slots": [p.name for p in slots if _target(p).endswith(":" + data_dir)],
-        "links": [name for _, name in socket.if_nameindex() if name.startswith(f"cs{tag[:4]}-")],
+        "slots": [p.name for p in slots if p.name not in resolver],
+        "links": [name for name in links if name.rpartition("-")[2] not in resolver],
         "loops": [p.name for p in _entries("/sys/block") if _backing_file(p).startswith(data_dir)],
         "files": [p.name for p in _entries(data_dir + "/engine/sandboxes")],
         "mounts": [
