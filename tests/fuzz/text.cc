@@ -3,8 +3,8 @@
 
 #include "base/encoding.h"
 #include "base/time.h"
+#include "engine/egress.h"
 #include "fuzz/support.h"
-#include "sandbox/egress.h"
 
 namespace caisson::fuzz {
 namespace {
@@ -37,8 +37,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::CheckTime(text);
   (void)ParseDurationMs(text);
   (void)ParseSize(text);
-  if (auto block = sandbox::ParseCidr(text))
+  if (auto block = engine::ParseBlock(text))
     fuzz::Check(block->Contains(*block), "a block does not contain itself");
-  (void)sandbox::IsDomainPattern(text);
+  (void)engine::IsHostPattern(text);
   return 0;
 }
