@@ -95,7 +95,7 @@ Status Restoration::Restore() {
                      TRY(LimitShare(pid, host_.share()));
                      return SetUpNetwork(pid);
                    }};
-  TRY_ASSIGN(Stage stage, Stage::Make());
+  TRY_ASSIGN(Stage stage, Stage::Make(host_.config()));
   TRY_ASSIGN(plan.external_mounts, Sources(stage));
   TRY_ASSIGN(plan.root, stage.AddMount("root", root_.get()));
   TRY_ASSIGN(record_.pid, criu_.Restore(plan, deadline_));

@@ -11,30 +11,43 @@
 namespace caisson::engine {
 namespace {
 
-// Directories that everybody may enter and that we never look into. (Not in /proc or /sys: the
-// kernel lets a sandbox have its own only where nothing of the host's is covered.)
-constexpr const char* kPlace = "/boot";
+// Directories that everybody may enter and that hold nothing we look for, unless somebody keeps the
+// data there. (Not in /proc or /sys: the kernel lets a sandbox have its own only where nothing of
+// the host's is covered.)
+constexpr const char* kPlaces[] = {"/boot", "/media", "/mnt", "/srv", "/opt"};
 
-std::string PathOf(const char* name) { return fmt::format("{}/{}", kPlace, name); }
+Result<std::string> ChoosePlace(const Config& config) {
+  for (std::string place : kPlaces) {
+    bool ours = false;
+    for (const std::string& path : {config.data_dir, config.template_dir, config.criu})
+      ours = ours || path.starts_with(place + "/");
+    if (!ours && access(place.c_str(), F_OK) == 0) return place;
+  }
+  return Fail(Code::kFailedPrecondition, "there is no directory to cover: {}",
+              fmt::join(kPlaces, ", "));
+}
 
 }  // namespace
 
-Result<Stage> Stage::Make() {
-  if (mount("tmpfs", kPlace, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m"))
+Result<Stage> Stage::Make(const Config& config) {
+  TRY_ASSIGN(std::string place, ChoosePlace(config));
+  if (mount("tmpfs", place.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m"))
     return FailErrno("making a place for what CRIU needs");
   Stage stage;
-  stage.mounted_ = true;
+  stage.place_ = std::move(place);
   return stage;
 }
 
 Stage::Stage(Stage&& other) noexcept
-    : mounted_(std::exchange(other.mounted_, false)), mounts_(std::move(other.mounts_)) {}
+    : place_(std::exchange(other.place_, {})), mounts_(std::move(other.mounts_)) {}
 
 Stage::~Stage() {
-  if (!mounted_) return;
+  if (place_.empty()) return;
   for (const std::string& path : mounts_) umount2(path.c_str(), MNT_DETACH);
-  umount2(kPlace, MNT_DETACH);
+  umount2(place_.c_str(), MNT_DETACH);
 }
+
+std::string Stage::PathOf(const char* name) const { return fmt::format("{}/{}", place_, name); }
 
 Result<std::string> Stage::AddMount(const char* name, int mount) {
   TRY_ASSIGN(std::string path, AddEmptyDirectory(name));

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/config.h"
 #include "base/error.h"
 
 namespace caisson::engine {
@@ -14,7 +15,7 @@ namespace caisson::engine {
 class Stage {
  public:
   // One at a time per process.
-  static Result<Stage> Make();
+  static Result<Stage> Make(const Config& config);
   Stage(Stage&& other) noexcept;
   Stage& operator=(Stage&&) = delete;
   // Everything is gone from here; what was restored keeps what it has.
@@ -30,7 +31,9 @@ class Stage {
 
  private:
   Stage() = default;
-  bool mounted_ = false;
+  std::string PathOf(const char* name) const;
+
+  std::string place_;  // "" = nothing is mounted
   std::vector<std::string> mounts_;
 };
 
