@@ -234,8 +234,8 @@ def test_a_shutdown_pauses_if_it_shall(make_server):
 def test_idle_ones_are_paused(make_server):
     rest = Rest(make_server(["--set", "idle_pause_s=2"]))
     made = rest.create(timeout=300)
-    wait_for(lambda: rest.detail(made)["state"] == "paused", "paused")
-    assert events(rest, made)[-1]["reason"] == "idle"
+    wait_for(lambda: events(rest, made)[-1].get("reason") == "idle", "paused")
+    assert rest.detail(made)["state"] == "paused"
 
 
 def test_drain(make_server):
@@ -254,7 +254,9 @@ def test_drain(make_server):
 def test_a_copy_has_its_own_identity(rest: Rest):
     with rest.sandbox() as made:
         envd = Envd(rest.server, made)
-        snapshot = rest.post(path_of(made, "snapshots"), {}).json()["snapshotID"]
+        answer = rest.post(path_of(made, "snapshots"), {})
+        assert answer.status == 201, answer
+        snapshot = answer.json()["snapshotID"]
         with rest.sandbox(templateID=snapshot) as copy:
             mine = Envd(rest.server, copy)
             assert mine.run("echo $E2B_SANDBOX_ID")[0].strip().decode() == copy["sandboxID"]
