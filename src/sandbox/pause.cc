@@ -50,8 +50,9 @@ Task<Status> Manager::Impl::Pause(std::string id, bool memory, std::string reaso
   }
   if (turn.killed()) co_return Fail(Code::kNotFound, "sandbox '{}' was killed meanwhile", id);
   if (!saved) {
-    co_await RunOn(record, before, reason, saved.error(), running, turn.exited());
-    co_return tl::unexpected(SaveFailure(id, "paused", saved.error()));
+    Error told = SaveFailure(id, "paused", saved.error());
+    co_await RunOn(record, before, reason, told, running, turn.exited());
+    co_return tl::unexpected(std::move(told));
   }
   MarkPaused(record->row, *saved);
   auto event = MakeEvent(id, "paused", fmt::format("Sandbox paused ({})", reason),
@@ -172,10 +173,10 @@ Task<void> Manager::Impl::RunOn(std::shared_ptr<Record> record, store::SandboxRo
   registry_.Add(again);
   // At the end of its time PauseAtEnd() decides how long it goes on.
   if (reason != "timeout") expiry_.Set(id, again->row.end_at);
-  co_await WriteEvent(MakeEvent(id, "pause_failed",
-                                fmt::format("The sandbox could not be paused ({}) and runs on: {}",
-                                            reason, SaveFailure(id, "paused", error).message()),
-                                {{"reason", reason}}, "error"));
+  co_await WriteEvent(MakeEvent(
+      id, "pause_failed",
+      fmt::format("The sandbox could not be paused ({}) and runs on: {}", reason, error.message()),
+      {{"reason", reason}}, "error"));
 }
 
 Error Manager::Impl::SaveFailure(const std::string& id, std::string_view doing,
