@@ -155,7 +155,9 @@ Status Creation::AwaitReady() {
     ssize_t n = recv(boot_.get(), buffer, sizeof(buffer), 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (n > 0) said.append(buffer, static_cast<size_t>(n));
-    if (!said.empty() && said[0] == kReady) return {};
+    // Its end of the socket must be closed too: it is the host's, and CRIU could not save it.
+    if (!said.empty() && said[0] == kReady && n <= 0) return {};
+    if (!said.empty() && said[0] == kReady) continue;
     // SECURITY: what comes out of a sandbox is bounded.
     if (n <= 0 || said.size() > kMaxExplanation) return tl::unexpected(Explain(std::move(said)));
   }

@@ -180,6 +180,8 @@ class Driver {
   // After whoever saved or resumed this sandbox died: thaws it if it was to run. An error: what
   // lives of it is to be removed, it is saved or broken.
   virtual Status Settle(const Sandbox& sandbox) = 0;
+  // When an answer was sent and nobody waits: what could be put off.
+  virtual void TidyUp() = 0;
   // Everything saved by this server, without those that stay frozen.
   virtual std::vector<Saved> ListSaved() = 0;
 

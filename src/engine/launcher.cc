@@ -94,7 +94,10 @@ int RunLauncher(const Driver& parent, int socket) {
     auto answer = Perform(**driver, std::move(*request), socket, made);
     Message error;
     if (!answer) error.head["error"] = EncodeError(answer.error());
-    if (Send(socket, answer ? *answer : error)) continue;
+    if (Send(socket, answer ? *answer : error)) {
+      (*driver)->TidyUp();
+      continue;
+    }
     // Nobody will ever know of it.
     if (!made.empty()) (void)(*driver)->Destroy(made, false, steady_clock::now() + kUndoTimeout);
     return 0;

@@ -102,6 +102,7 @@ std::vector<Sandbox> NamespaceDriver::Recover() {
       LogError("a dead sandbox cannot be removed",
                {{"sandbox", id}, {"error", removed.error().message()}});
   }
+  EmptyTrash();
   RemoveSavedDrafts();
   CollectUnused();
   shelf_.RemoveEmpty();

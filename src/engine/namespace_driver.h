@@ -39,6 +39,7 @@ class NamespaceDriver : public Driver {
   Status DeleteSaved(const std::string& id) override;
   std::vector<Saved> ListSaved() override;
   Status Settle(const Sandbox& sandbox) override;
+  void TidyUp() override;
   Status WatchNetwork(EventLoop& loop, std::function<void(Blocked)> blocked) override;
   void Started(const Sandbox& sandbox) override;
   void Ended(const Sandbox& sandbox) override;

@@ -187,6 +187,8 @@ Status NamespaceDriver::Settle(const Sandbox& sandbox) {
   return cgroup.Thaw(kThawTimeout);
 }
 
+void NamespaceDriver::TidyUp() { EmptyTrash(); }
+
 void NamespaceDriver::CollectUnused() {
   host_->layers().Forget();
   CollectLayers([]() -> std::optional<std::vector<std::string>> {

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "engine/image_pack.h"
 
 namespace caisson::engine {
 namespace {
@@ -20,10 +21,19 @@ namespace fs = std::filesystem;
 
 constexpr const char* kManifestFile = "manifest.json";
 constexpr const char* kMemoryDir = "memory";
+constexpr const char* kPackFile = "images.pack";
+constexpr size_t kMaxImage = 256 << 20;  // ghost files (criu.h) are the longest
+constexpr size_t kMaxPack = 1 << 30;
 constexpr size_t kMaxManifestBytes = 1 << 20;
 // Names of drafts and link directories: no sandbox id has a dot.
 constexpr const char* kDraft = ".draft";
 constexpr const char* kLinks = ".links";
+
+// Paths to be removed when nobody waits.
+std::vector<std::string>& Trash() {
+  static std::vector<std::string> trash;
+  return trash;
+}
 
 std::string SavedPath(const std::string& id) { return fmt::format("{}/{}", kSavedDir, id); }
 
@@ -101,9 +111,30 @@ Status SavedDraft::Clear() {
   return {};
 }
 
+// All but the pages of memory go into one file.
+Status SavedDraft::PackImages() {
+  std::string directory = path_ + "/" + kMemoryDir;
+  TRY_ASSIGN(auto names, Names(directory));
+  if (names.empty()) return {};
+  std::vector<NamedFile> files;
+  for (const std::string& name : names) {
+    if (HoldsPages(name)) continue;
+    // CRIU's own notes are not part of it.
+    if (name != "criu.log" && name != "stats-dump") {
+      TRY_ASSIGN(std::string content, ReadFile(fmt::format("{}/{}", directory, name), kMaxImage));
+      files.emplace_back(name, std::move(content));
+    }
+    if (unlinkat(memory_.get(), name.c_str(), 0)) return FailErrno("removing {}", name);
+  }
+  std::string pack = PackFiles(files);
+  UniqueFd fd(openat(memory_.get(), kPackFile, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd || write(fd.get(), pack.data(), pack.size()) != static_cast<ssize_t>(pack.size()))
+    return FailErrno("writing {}", kPackFile);
+  return {};
+}
+
 Status SavedDraft::Commit(Manifest manifest, bool sync) {
-  // CRIU's own notes are not part of it.
-  for (const char* name : {"criu.log", "stats-dump"}) unlinkat(memory_.get(), name, 0);
+  TRY(PackImages());
   TRY_ASSIGN(auto names, Names(path_ + "/" + kMemoryDir));
   manifest.saved.memory_bytes = 0;
   for (const std::string& name : names) {
@@ -156,7 +187,15 @@ Status RemoveSaved(const std::string& id) {
   std::string trash = fmt::format("{}{}-{}", SavedPath(id), kDraft, RandomHex(4));
   if (rename(SavedPath(id).c_str(), trash.c_str()) && errno != ENOENT)
     return FailErrno("removing {}", SavedPath(id));
-  return RemoveTree(trash);
+  Trash().push_back(std::move(trash));
+  return {};
+}
+
+void EmptyTrash() {
+  for (const std::string& path : Trash())
+    if (Status removed = RemoveTree(path); !removed)
+      LogWarn("saved files stay until the next start", {{"error", removed.error().message()}});
+  Trash().clear();
 }
 
 void RemoveSavedDrafts() {
@@ -171,11 +210,20 @@ Result<MemoryImages> MemoryImages::Open(const Manifest& manifest) {
   std::string source = fmt::format("{}/{}", SavedPath(manifest.saved.id), kMemoryDir);
   images.path_ = fmt::format("{}{}-{}", SavedPath(manifest.saved.id), kLinks, RandomHex(6));
   if (mkdir(images.path_.c_str(), 0755)) return FailErrno("creating {}", images.path_);
-  for (const auto& [name, sum] : manifest.files)
-    if (link(fmt::format("{}/{}", source, name).c_str(),
-             fmt::format("{}/{}", images.path_, name).c_str()))
-      return FailErrno("opening the saved memory of '{}'", manifest.saved.id);
   TRY_ASSIGN(images.fd_, OpenDir(images.path_));
+  for (const auto& [name, sum] : manifest.files)
+    if (HoldsPages(name) && link(fmt::format("{}/{}", source, name).c_str(),
+                                 fmt::format("{}/{}", images.path_, name).c_str()))
+      return FailErrno("opening the saved memory of '{}'", manifest.saved.id);
+  TRY_ASSIGN(std::string pack, ReadFile(fmt::format("{}/{}", source, kPackFile), kMaxPack));
+  TRY_ASSIGN(auto files, UnpackFiles(pack));
+  for (const auto& [name, content] : files) {
+    UniqueFd fd(openat(images.fd_.get(), name.c_str(),
+                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!fd ||
+        write(fd.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()))
+      return FailErrno("unpacking the saved memory of '{}'", manifest.saved.id);
+  }
   return images;
 }
 
@@ -183,7 +231,7 @@ MemoryImages::MemoryImages(MemoryImages&& other) noexcept
     : fd_(std::move(other.fd_)), path_(std::exchange(other.path_, {})) {}
 
 MemoryImages::~MemoryImages() {
-  if (!path_.empty()) (void)RemoveTree(path_);
+  if (!path_.empty()) Trash().push_back(path_);
 }
 
 Status VerifyMemory(const Manifest& manifest, bool pages) {

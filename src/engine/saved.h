@@ -34,6 +34,7 @@ class SavedDraft {
   Status Commit(Manifest manifest, bool sync);
 
  private:
+  Status PackImages();
   SavedDraft(std::string id, std::string path) : id_(std::move(id)), path_(std::move(path)) {}
 
   std::string id_;
@@ -51,8 +52,11 @@ struct SavedEntry {
   std::optional<Manifest> manifest;
 };
 std::vector<SavedEntry> ListSavedEntries();
-// Missing is success.
+// Missing is success. It is gone at once; its space is free after EmptyTrash().
 Status RemoveSaved(const std::string& id);
+// Removes what this process has thrown away. Unlinking takes milliseconds, so it is done when
+// nobody waits.
+void EmptyTrash();
 // Removes drafts and copies left by earlier processes.
 void RemoveSavedDrafts();
 

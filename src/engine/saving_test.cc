@@ -297,12 +297,12 @@ TEST_F(SavingTest, DamagedMemoryIsRefusedAndTheFilesAreKept) {
   Spec spec = Start();
   Run(spec.id, "echo kept > /kept");
   ASSERT_TRUE(engine_->Pause(spec.id));
-  fs::path image = config_.data_dir + "/engine/saved/" + spec.id + "/memory/core-1.img";
+  fs::path image = config_.data_dir + "/engine/saved/" + spec.id + "/memory/images.pack";
   std::fstream(image, std::ios::in | std::ios::out).seekp(20).put('x');
   auto resumed = engine_->Resume(spec);
   ASSERT_FALSE(resumed);
   EXPECT_EQ(resumed.error().code(), Code::kDataLoss);
-  EXPECT_NE(resumed.error().message().find("core-1.img"), std::string::npos);
+  EXPECT_NE(resumed.error().message().find("images.pack"), std::string::npos);
   resumed = engine_->Resume(spec, false);
   ASSERT_TRUE(resumed) << resumed.error().message();
   EXPECT_EQ(Run(spec.id, "cat /kept"), "kept");

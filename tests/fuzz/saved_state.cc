@@ -1,5 +1,6 @@
-// What lies on disk of a saved sandbox: its manifest, and the messages in CRIU's images. The first
-// byte says which.
+// What lies on disk of a saved sandbox: its manifest, the messages in CRIU's images, and the pack
+// of these. The first byte says which.
+#include "engine/image_pack.h"
 #include "engine/manifest.h"
 #include "engine/protobuf_wire.h"
 #include "fuzz/support.h"
@@ -36,16 +37,27 @@ void ReadWire(std::string_view message) {
   Check(copy.data() == message, "fields do not make up their message");
 }
 
+// Files packed as they were unpacked give the same bytes.
+void ReadPack(std::string_view pack) {
+  auto files = engine::UnpackFiles(pack);
+  if (files) Check(engine::PackFiles(*files) == pack, "a pack changed on its way");
+}
+
 }  // namespace
 }  // namespace caisson::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  if (data[0] % 2 == 0) {
-    caisson::fuzz::ReadManifest(text);
-  } else {
-    caisson::fuzz::ReadWire(text);
+  switch (data[0] % 3) {
+    case 0:
+      caisson::fuzz::ReadManifest(text);
+      break;
+    case 1:
+      caisson::fuzz::ReadWire(text);
+      break;
+    default:
+      caisson::fuzz::ReadPack(text);
   }
   return 0;
 }
