@@ -27,6 +27,18 @@ Result<std::string> ChoosePlace(const Config& config) {
               fmt::join(kPlaces, ", "));
 }
 
+Result<std::string> MakeFile(std::string path, std::string_view text) {
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
+  if (!fd || write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return FailErrno("writing {}", path);
+  return path;
+}
+
+Result<std::string> MakeDirectory(std::string path) {
+  if (mkdir(path.c_str(), 0755)) return FailErrno("creating {}", path);
+  return path;
+}
+
 }  // namespace
 
 Result<Stage> Stage::Make(const Config& config) {
@@ -50,14 +62,15 @@ Stage::~Stage() {
 std::string Stage::PathOf(const char* name) const { return fmt::format("{}/{}", place_, name); }
 
 Result<std::string> Stage::AddMount(const char* name, int mount) {
-  TRY_ASSIGN(std::string path, AddEmptyDirectory(name));
+  TRY_ASSIGN(std::string path, MakeDirectory(PathOf(name)));
   TRY(Attach(mount, path.c_str()));
   mounts_.push_back(path);
   return path;
 }
 
-Result<std::string> Stage::AddFile(const char* name, const std::string& source) {
-  TRY_ASSIGN(std::string path, AddText(name, ""));
+// SECURITY: CRIU makes only the first of several mounts of one thing read-only; the others are what
+// their source is.
+Result<std::string> Stage::Show(const std::string& source, std::string path) {
   TRY_ASSIGN(UniqueFd mount, CloneMount(AT_FDCWD, source.c_str()));
   TRY(MakeReadOnly(mount.get()));
   TRY(Attach(mount.get(), path.c_str()));
@@ -65,18 +78,19 @@ Result<std::string> Stage::AddFile(const char* name, const std::string& source) 
   return path;
 }
 
+Result<std::string> Stage::AddFile(const char* name, const std::string& source) {
+  TRY_ASSIGN(std::string path, MakeFile(PathOf(name), ""));
+  return Show(source, std::move(path));
+}
+
 Result<std::string> Stage::AddText(const char* name, std::string_view text) {
-  std::string path = PathOf(name);
-  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
-  if (!fd || write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    return FailErrno("writing {}", path);
-  return path;
+  TRY_ASSIGN(std::string path, MakeFile(PathOf(name), text));
+  return Show(path, path);
 }
 
 Result<std::string> Stage::AddEmptyDirectory(const char* name) {
-  std::string path = PathOf(name);
-  if (mkdir(path.c_str(), 0755)) return FailErrno("creating {}", path);
-  return path;
+  TRY_ASSIGN(std::string path, MakeDirectory(PathOf(name)));
+  return Show(path, path);
 }
 
 }  // namespace caisson::engine

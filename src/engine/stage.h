@@ -23,7 +23,7 @@ class Stage {
 
   // Attaches a detached mount as directory `name`; its path.
   Result<std::string> AddMount(const char* name, int mount);
-  // A bind mount of a file.
+  // These three are read-only. A bind mount of a file.
   Result<std::string> AddFile(const char* name, const std::string& path);
   // A new small file, nobody's to write.
   Result<std::string> AddText(const char* name, std::string_view text);
@@ -32,6 +32,7 @@ class Stage {
  private:
   Stage() = default;
   std::string PathOf(const char* name) const;
+  Result<std::string> Show(const std::string& source, std::string path);
 
   std::string place_;  // "" = nothing is mounted
   std::vector<std::string> mounts_;

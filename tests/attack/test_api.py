@@ -64,9 +64,12 @@ def test_other_keys_see_and_touch_nothing(rest: Rest, world: World, other_key: s
         answer = rest.get(path, key=other_key)
         assert answer.status in (200, 404), (path, answer)
         assert made["sandboxID"].encode() not in answer.body, path
-    for area in ("timeline", "diagnostics", "limits"):
-        path = f"/api/v1/sandboxes/{made['sandboxID']}/{area}"
+    for area in ("", "/timeline", "/diagnostics"):
+        path = f"/api/v1/sandboxes/{made['sandboxID']}{area}"
         assert rest.get(path, key=other_key).status == 404, path
+    path = f"/api/v1/sandboxes/{made['sandboxID']}/limits"
+    assert rest.request("PATCH", path, {"pids": 9}, key=other_key).status == 404
+    assert rest.post("/api/v1/drain", key=other_key).status in (401, 403, 404)
     assert rest.detail(made)["state"] == "running"
 
 

@@ -139,9 +139,10 @@ print(libc.syscall(29, 0, ctypes.c_size_t(8 << 20), 0o4000 | 0o1000))  # shmget(
 
 
 @probe(24)
-def test_the_reason_of_a_kill_is_told(guest: Guest):
+def test_the_reason_of_a_kill_is_told(guest: Guest, rest: Rest):
     done = guest.run("python3 -c 'b = bytearray(2 << 30)'; echo ended $?")
     assert "ended 137" in done.out, done  # SIGKILL, as the kernel does it
+    wait_until(lambda: "ran out of" in story(rest, guest.id), "the story tells of memory")
 
 
 # ---- 25: disk ---------------------------------------------------------------------------------
