@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the tables of SPECIFICATION.md: ours beside the peers, in one run on one machine.
 
-    ./bench [TABLE ...]     tables: create pool exec transfer density churn
+    ./bench [TABLE ...]     tables: create pool churn exec transfer density pause fork warm paused
 
 Timings depend on the machine; the ratios between columns are what counts. Every table says how
 many samples it is made of. Peers: crun, runc, bwrap, plain fork+exec, nginx.
@@ -18,6 +18,9 @@ import time
 import urllib.request
 
 import peers
+import saving
+from api import Api
+from tables import p50_p99, percentile, settled_kb, title
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -31,6 +34,7 @@ def load(server, mode, **options):
     for name, value in options.items():
         command += [f"--{name}", str(value)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    Api.operations += options.get("n", 1)
     if done.returncode != 0:
         sys.exit(f"caisson-load {mode} failed: {done.stderr}")
     return json.loads(done.stdout.splitlines()[-1])
@@ -43,19 +47,6 @@ def cpu_seconds(server):
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def percentile(values, share):
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
-
-
-def p50_p99(values):
-    return f"{percentile(values, 0.5):8.2f} {percentile(values, 0.99):8.2f}"
-
-
-def title(text):
-    print(f"\n## {text}\n", flush=True)
 
 
 def create_table(server):
@@ -88,8 +79,7 @@ def pool_table(_):
             time.sleep(0.1)
         values = load(server, "create", n=size, c=1)["create_ms"]
         misses = 'caisson_pool_takes_total{result="miss"} 0' not in metrics_text(server)
-    with tempfile.TemporaryDirectory() as work:
-        crun = peers.measure(peers.commands(work)["crun run"], n=60, concurrency=1)
+    crun = peers.measure_one("crun run", n=60)
     print(f"caisson create, pooled {p50_p99(values)}" + ("   (the pool ran dry)" if misses else ""))
     print(f"crun run               {p50_p99(crun)}")
     ratio = percentile(values, 0.5) / percentile(crun, 0.5)
@@ -139,25 +129,6 @@ def load_get(port):
     return statistics.median(json.loads(done.stdout)["mbs"])
 
 
-def available_kb():
-    with open("/proc/meminfo") as file:
-        return int(next(line for line in file if line.startswith("MemAvailable")).split()[1])
-
-
-def settled_kb():
-    """Memory available to programs, once the kernel has finished what it frees lazily."""
-    deadline, last = time.monotonic() + 90, 0
-    while True:
-        os.sync()
-        with open("/proc/sys/vm/drop_caches", "w") as file:
-            file.write("3")
-        time.sleep(3)
-        now = available_kb()
-        if now - last < 8 << 10 or time.monotonic() > deadline:
-            return now
-        last = now
-
-
 def density_table(server):
     title("Memory of an idle sandbox (difference of MemAvailable / n)")
     for n in (200, 1000):
@@ -175,7 +146,7 @@ def density_table(server):
 
 
 TABLES = {"create": create_table, "pool": pool_table, "churn": churn_table, "exec": exec_table,
-          "transfer": transfer_table, "density": density_table}
+          "transfer": transfer_table, "density": density_table, **saving.TABLES}
 
 
 def main():
@@ -188,7 +159,11 @@ def main():
     with CaissonServer(env=settings) as server:
         for name in wanted:
             TABLES[name](server)
+    print(f"\n{Api.operations} operations, {len(Api.failures)} failed (goal 0)")
+    for failure in Api.failures[:20]:
+        print(f"  {failure}")
+    return 1 if Api.failures else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -77,6 +77,12 @@ def measure(command, n, concurrency):
     return json.loads(done.stdout)
 
 
+def measure_one(name, n):
+    """One peer of commands(), one at a time."""
+    with tempfile.TemporaryDirectory() as work:
+        return measure(commands(work)[name], n=n, concurrency=1)
+
+
 def free_port():
     import socket
     with socket.socket() as probe:

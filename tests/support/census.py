@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import socket
 import time
 from pathlib import Path
@@ -16,18 +17,36 @@ def tag_of(server: CaissonServer) -> str:
     return hashlib.sha256(str(server.data_dir).encode()).hexdigest()[:8]
 
 
-def sandbox_pids(server: CaissonServer) -> list[int]:
-    """Every process inside a sandbox of this server."""
+def processes_by_sandbox(server: CaissonServer) -> dict[str, list[int]]:
+    """The processes inside each sandbox of this server, by its id."""
     mark = f"/caisson-{tag_of(server)}/"
-    found = []
+    found: dict[str, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                if mark in (entry / "cgroup").read_text():
-                    found.append(int(entry.name))
+                _, inside, path = (entry / "cgroup").read_text().partition(mark)
             except OSError:
                 continue
+            if inside:
+                found.setdefault(re.split(r"[/\s]", path)[0], []).append(int(entry.name))
     return found
+
+
+def sandbox_pids(server: CaissonServer) -> list[int]:
+    """Every process inside a sandbox of this server."""
+    return [pid for pids in processes_by_sandbox(server).values() for pid in pids]
+
+
+def first_processes(pids: list[int]) -> int:
+    """How many of these are the first process, envd, of a sandbox."""
+    count = 0
+    for pid in pids:
+        try:
+            status = Path(f"/proc/{pid}/status").read_text()
+        except OSError:
+            continue
+        count += bool(re.search(r"^NSpid:.*\t1$", status, re.MULTILINE))
+    return count
 
 
 def _command(pid: int) -> str:
@@ -83,6 +102,17 @@ def take(server: CaissonServer) -> dict[str, list[str]]:
         ],
     }
     return {kind: names for kind, names in census.items() if names}
+
+
+def saved(server: CaissonServer) -> list[str]:
+    """Ids of paused sandboxes and snapshots on disk, and names of what is half made or half gone."""
+    return [p.name for p in _entries(f"{server.data_dir}/engine/saved")]
+
+
+def layers(server: CaissonServer) -> list[str]:
+    """Disks of snapshots, and names of those that are half made."""
+    entries = _entries(f"{server.data_dir}/engine/layers")
+    return [p.name for p in entries if p.name != ".lock"]
 
 
 def wait_until_empty(server: CaissonServer, deadline_s: float = 30) -> None:
