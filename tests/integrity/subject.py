@@ -39,10 +39,11 @@ class Subject:
     """One sandbox; `seen` is what it held when somebody last looked."""
 
     def __init__(self, rest: Rest, made: dict, seen: dict | None = None) -> None:
+        """`seen`: what it must hold, of the sandbox it is a copy of, which counts on."""
         self.rest = rest
         self.made = made
         self.id = made["sandboxID"]
-        self.seen: dict = dict(seen or {})
+        self.seen: dict = {**(seen or {}), "count": 0}
 
     @classmethod
     def start(
@@ -94,7 +95,8 @@ class Subject:
         return lost
 
     def check(self) -> None:
-        assert self.losses() == [], self.id
+        lost = self.losses()
+        assert lost == [], f"{self.id} lost {lost}"
 
     # -- its life --------------------------------------------------------------------------
 

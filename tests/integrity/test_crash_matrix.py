@@ -5,6 +5,7 @@ is there once, finished or gone; what is there is whole, and nothing is left of 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -180,9 +181,9 @@ def check_host(rest: Rest, listed: dict[str, str]) -> None:
         doubled = [one for one, pids in inside.items() if census.first_processes(pids) != 1]
         if doubled:
             found.append(f"not one envd each: {doubled}")
-        for kind in ("slots", "files"):
-            if len(taken.get(kind, [])) != len(running):
-                found.append(f"{len(running)} running, {kind}: {taken.get(kind)}")
+        records = {name.partition(".")[0] for name in taken.get("files", [])}
+        if records != running or len(taken.get("slots", [])) != len(running):
+            found.append(f"running {running}, records {records}, slots {taken.get('slots')}")
         if set(census.saved(server)) != paused | snapshots:
             found.append(f"saved {census.saved(server)}, paused {paused}, snapshots {snapshots}")
         if "mounts" in taken:
@@ -231,10 +232,11 @@ def test_a_crash_at_any_moment(make_server, figure, operation: str):
     duration = usual_duration(rest, operation)
     outcomes: dict[str, Counter[str]] = {victim: Counter() for victim in VICTIMS}
     subject = Subject.start(rest, **SMALL)
+    steps = itertools.count()
     for victim in VICTIMS:
         moments = MOMENTS if victim == "all" else max(1, MOMENTS // 2)
         for index in range(moments):
-            subject.step(index)
+            subject.step(next(steps))
             trial = Trial(rest, operation, subject)
             trial.prepare()
             delay_s = duration * 1.1 * index / moments

@@ -41,8 +41,8 @@ def lose_a_file(saved: Path) -> None:
     next(saved.glob("memory/mm-*.img")).unlink()
 
 
-def change_manifest(saved: Path, **changes) -> None:
-    path = saved / "manifest.json"
+def change_manifest(folder: Path, **changes) -> None:
+    path = folder / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
