@@ -448,7 +448,10 @@ TEST_F(EgressGuardTest, GoesOutThroughTheProxyOrNotAtAll) {
   pid_t proxy = fork();
   if (proxy == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ServeSocks(listener.get());
+    // Not the guard's descriptors: the kernel's log has one listener at a time.
+    dup2(listener.get(), 3);
+    close_range(4, ~0u, 0);
+    ServeSocks(3);
   }
   servers_.push_back(proxy);
   config_.egress_proxy = "user:p:wd@127.0.0.1:1080";
