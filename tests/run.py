@@ -56,7 +56,7 @@ SUITES = [
     Suite("tools", "pytest", (*PYTEST, "tests/tools"), 240, quick=True),
     Suite("sdk-python", "pytest", (*PYTEST, "-n", "3", "tests/sdk/python"), 600, quick=True),
     Suite("e2e", "pytest", (*PYTEST, "-n", "3", "tests/e2e"), 600, quick=True),
-    Suite("integrity", "pytest", (*PYTEST, "-n", "2", "tests/integrity"), 600),
+    Suite("integrity", "pytest", (*PYTEST, "-n", "2", "tests/integrity"), 900),
     Suite("attack", "pytest", (*PYTEST, "-n", "2", "--dist", "loadfile", "tests/attack"), 480),
 ]
 

@@ -73,8 +73,8 @@ def test_a_long_chain_of_snapshots(make_server, figure):
         subject.kill()
     for index in kept:
         delete_snapshot(rest, snapshots[index])
-    wait_until_nothing_is_kept(server)
     figure(f"integrity: a chain of {DEPTH} snapshots, 0 losses, {took / DEPTH * 1000:.0f} ms a level")
+    wait_until_nothing_is_kept(server)
 
 
 @pytest.mark.timeout(240)
@@ -105,5 +105,5 @@ def test_forks_of_forks(make_server, figure):
             subject.connect()
             subject.check()
             subject.kill()
-    wait_until_nothing_is_kept(server)
     figure(f"integrity: {generations} generations of forks, {len(family)} sandboxes, 0 losses")
+    wait_until_nothing_is_kept(server)

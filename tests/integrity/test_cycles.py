@@ -75,7 +75,7 @@ def run_cycles(rest: Rest, seed: int, cycles: int, stop: threading.Event) -> Tal
     return tally
 
 
-@pytest.mark.timeout(540)
+@pytest.mark.timeout(800)
 def test_nothing_is_lost(make_server, figure):
     rest = Rest(make_server())
     begun = time.monotonic()
