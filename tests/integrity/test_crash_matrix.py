@@ -229,8 +229,9 @@ def usual_duration(rest: Rest, operation: str) -> float:
 
 def start_over(rest: Rest) -> Subject:
     """After a loss: away with everything, so that the next trial is not blamed for it."""
-    if rest.server.process is None:
-        rest.server.restart()
+    if rest.server.process is not None:
+        rest.server.stop()
+    rest.server.restart()
     rest.server.kill_all_sandboxes()
     for one in rest.get("/snapshots").json():
         rest.delete("/templates/" + one["snapshotID"])
