@@ -24,8 +24,6 @@ constexpr const char* kLockFile = "layers/.lock";
 constexpr const char* kDraft = ".draft-";
 constexpr std::string_view kSuffix = ".img";
 constexpr size_t kBlock = 1 << 20;
-// More stay mounted only as long as a sandbox is built on them.
-constexpr size_t kMaxMounted = 256;
 
 std::string LayerPath(const std::string& layer) {
   return fmt::format("{}/{}{}", kLayersDir, layer, kSuffix);
@@ -125,13 +123,7 @@ Result<int> LayerMounts::Get(const std::string& layer) {
     return Fail(Code::kDataLoss, "the layer {} of its disk is missing", layer.substr(0, 12));
   TRY_ASSIGN(Loop loop, AttachLoop(image.get(), "layer-" + layer, true));
   TRY_ASSIGN(UniqueFd mount, MountExt4(loop.number, true));
-  if (mounts_.size() >= kMaxMounted) mounts_.clear();
   return mounts_.emplace(layer, std::move(mount)).first->second.get();
-}
-
-void LayerMounts::Forget() {
-  std::erase_if(
-      mounts_, [](const auto& entry) { return access(LayerPath(entry.first).c_str(), F_OK) != 0; });
 }
 
 void CollectLayers(const std::function<std::optional<std::vector<std::string>>()>& needed) {

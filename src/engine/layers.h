@@ -48,13 +48,14 @@ class LayerCopy {
   int64_t bytes_ = 0;
 };
 
-// Layers mounted for reading, attached nowhere. One per launcher; remembers what it has mounted.
+// Layers mounted for reading, attached nowhere. One per launcher; remembers what it has mounted
+// during one job.
 class LayerMounts {
  public:
-  // A detached mount; valid until the next call.
+  // A detached mount; valid until Forget().
   Result<int> Get(const std::string& layer);
-  // Lets go of layers that were removed.
-  void Forget();
+  // Lets go of all: a layer that is removed must not be kept by one who may never use it again.
+  void Forget() { mounts_.clear(); }
 
  private:
   std::map<std::string, UniqueFd> mounts_;

@@ -103,7 +103,7 @@ std::vector<Sandbox> NamespaceDriver::Recover() {
                {{"sandbox", id}, {"error", removed.error().message()}});
   }
   EmptyTrash();
-  RemoveSavedDrafts();
+  RemoveLeftovers();
   CollectUnused();
   shelf_.RemoveEmpty();
   return living;
@@ -168,6 +168,7 @@ Status NamespaceDriver::RemoveLive(const std::string& id, Deadline deadline) {
   TRY(std::move(removed));
   RecordFile file = RecordFile::Leftover(id);
   auto record = file.Read();
+  if (!file.ready()) RemoveLeftovers();  // whoever built it may have been killed
   Status cleared = file.Remove();
   file.Keep();
   TRY(std::move(cleared));

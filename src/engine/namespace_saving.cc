@@ -187,10 +187,12 @@ Status NamespaceDriver::Settle(const Sandbox& sandbox) {
   return cgroup.Thaw(kThawTimeout);
 }
 
-void NamespaceDriver::TidyUp() { EmptyTrash(); }
+void NamespaceDriver::TidyUp() {
+  EmptyTrash();
+  host_->layers().Forget();
+}
 
 void NamespaceDriver::CollectUnused() {
-  host_->layers().Forget();
   CollectLayers([]() -> std::optional<std::vector<std::string>> {
     std::vector<std::string> needed;
     auto add = [&](const std::vector<std::string>& layers) {

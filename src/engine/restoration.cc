@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <map>
 
 #include "base/file.h"
@@ -50,6 +51,19 @@ Status LimitShare(int pid, const MachineShare& share) {
   return {};
 }
 
+// CRIU gives deleted files that are still open a name while it restores them. If it was killed
+// right then, it does not expect to find these names the next time.
+void RemoveGhosts(int disk) {
+  namespace fs = std::filesystem;
+  std::error_code ec;
+  fs::path upper = fmt::format("/proc/self/fd/{}/upper", disk);
+  for (fs::recursive_directory_iterator it(upper, ec), end; !ec && it != end; it.increment(ec)) {
+    std::string name = it->path().filename().string();
+    if (name.ends_with(".ghost") && name.find(".cr.") != std::string::npos)
+      unlink(it->path().c_str());
+  }
+}
+
 }  // namespace
 
 Result<Sandbox> Restoration::Run() {
@@ -81,7 +95,11 @@ Status Restoration::RunSteps() {
 
 Status Restoration::PrepareRoot() {
   TRY_ASSIGN(UniqueFd ids, MakeUserNamespace(slot_.uid_base()));
-  return MakeRoot(ids.get());
+  TRY(MakeRoot(ids.get()));
+  if (!origin_.own_disk) return {};
+  TRY_ASSIGN(bool again, MarkResuming(manifest_.saved.id));
+  if (again) RemoveGhosts(disk_root_.get());
+  return {};
 }
 
 Status Restoration::Restore() {

@@ -1,6 +1,7 @@
 #include "engine/saved.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "engine/image_pack.h"
 
 namespace caisson::engine {
@@ -36,6 +38,19 @@ std::vector<std::string>& Trash() {
 }
 
 std::string SavedPath(const std::string& id) { return fmt::format("{}/{}", kSavedDir, id); }
+
+// The name tells which process will remove it.
+std::string Temporary(const std::string& id, const char* kind) {
+  return fmt::format("{}{}-{}-{}", SavedPath(id), kind, getpid(), RandomHex(4));
+}
+
+// Whether it is what a process left that does not live any more.
+bool IsLeftover(std::string_view name) {
+  auto parts = Split(name, '-');
+  if (name.find('.') == std::string_view::npos || parts.size() < 3) return false;
+  auto pid = ParseInt<int>(parts[parts.size() - 2]);
+  return !pid || (kill(*pid, 0) && errno == ESRCH);
+}
 
 bool HoldsPages(std::string_view name) { return name.starts_with("pages-"); }
 
@@ -86,7 +101,7 @@ Result<UniqueFd> OpenDir(const std::string& path) {
 }  // namespace
 
 Result<SavedDraft> SavedDraft::Begin(const std::string& id) {
-  SavedDraft draft(id, fmt::format("{}{}-{}", SavedPath(id), kDraft, RandomHex(4)));
+  SavedDraft draft(id, Temporary(id, kDraft));
   if (mkdir(draft.path_.c_str(), 0700)) return FailErrno("creating {}", draft.path_);
   std::string memory = draft.path_ + "/" + kMemoryDir;
   // Readable for the root of a sandbox, who opens it while it is restored, but cannot get here.
@@ -184,7 +199,7 @@ std::vector<SavedEntry> ListSavedEntries() {
 Status RemoveSaved(const std::string& id) {
   if (!SavedExists(id)) return {};
   // Under its own name it is whole or not there.
-  std::string trash = fmt::format("{}{}-{}", SavedPath(id), kDraft, RandomHex(4));
+  std::string trash = Temporary(id, kDraft);
   if (rename(SavedPath(id).c_str(), trash.c_str()) && errno != ENOENT)
     return FailErrno("removing {}", SavedPath(id));
   Trash().push_back(std::move(trash));
@@ -198,17 +213,25 @@ void EmptyTrash() {
   Trash().clear();
 }
 
-void RemoveSavedDrafts() {
+Result<bool> MarkResuming(const std::string& id) {
+  std::string path = SavedPath(id) + "/resuming";
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (fd) return false;
+  if (errno == EEXIST) return true;
+  return FailErrno("marking {}", SavedPath(id));
+}
+
+void RemoveLeftovers() {
   auto names = Names(kSavedDir);
   if (!names) return;
   for (const std::string& name : *names)
-    if (name.find('.') != std::string::npos) (void)RemoveTree(SavedPath(name));
+    if (IsLeftover(name)) (void)RemoveTree(SavedPath(name));
 }
 
 Result<MemoryImages> MemoryImages::Open(const Manifest& manifest) {
   MemoryImages images;
   std::string source = fmt::format("{}/{}", SavedPath(manifest.saved.id), kMemoryDir);
-  images.path_ = fmt::format("{}{}-{}", SavedPath(manifest.saved.id), kLinks, RandomHex(6));
+  images.path_ = Temporary(manifest.saved.id, kLinks);
   if (mkdir(images.path_.c_str(), 0755)) return FailErrno("creating {}", images.path_);
   TRY_ASSIGN(images.fd_, OpenDir(images.path_));
   for (const auto& [name, sum] : manifest.files)

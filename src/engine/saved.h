@@ -57,8 +57,11 @@ Status RemoveSaved(const std::string& id);
 // Removes what this process has thrown away. Unlinking takes milliseconds, so it is done when
 // nobody waits.
 void EmptyTrash();
-// Removes drafts and copies left by earlier processes.
-void RemoveSavedDrafts();
+// Notes that this saved state is being continued on its own disk. True: it was tried before and did
+// not come to an end.
+Result<bool> MarkResuming(const std::string& id);
+// Removes drafts and copies left by processes that were killed.
+void RemoveLeftovers();
 
 // The memory/ of a saved state, to be restored: a directory of links, where files can be replaced
 // without changing what is saved. Vanishes with the object.

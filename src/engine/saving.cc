@@ -84,6 +84,7 @@ Status Saving::Begin(bool memory) {
   TRY(CheckRoom(memory));
   TRY_ASSIGN(cgroup_, Cgroup::Open(host_.cgroups(), id_));
   TRY(AwaitUnlocked(id_, Left(deadline_)));
+  RemoveLeftovers();
   TRY(host_.steps().Run(Step::kFreeze, [this] { return Freeze(); }));
   return host_.steps().Run(Step::kSync, [this]() -> Status {
     TRY_ASSIGN(UniqueFd disk, Disk::OpenInUse(id_, record_.loop));

@@ -141,7 +141,7 @@ Task<Result<Info>> Manager::Impl::Publish(std::shared_ptr<Record> record, Place&
   store::SandboxRow& row = record->row;
   const std::string id = row.id;
   row.started_at = NextStart();
-  row.end_at = row.started_at + std::chrono::seconds(row.timeout_s);
+  row.end_at = EndAfter(std::chrono::seconds(row.timeout_s));
   Status stored = co_await store_.InsertSandbox(
       row,
       MakeEvent(id, "created", fmt::format("Sandbox created from template {}", row.template_id),
@@ -317,6 +317,11 @@ Error Manager::Impl::StartFailure(const std::string& id, const Error& error) con
     case Code::kCanceled:
       return Error(Code::kUnavailable,
                    "this server cannot start another sandbox now; try again later");
+    // What is wrong with a snapshot, without a path in it.
+    case Code::kDataLoss:
+    case Code::kFailedPrecondition:
+      return Error(error.code(),
+                   fmt::format("the sandbox could not be started: {}", error.message()));
     default:
       return Error(Code::kInternal,
                    fmt::format("the sandbox could not be started; the server's log says why, under "
@@ -327,6 +332,11 @@ Error Manager::Impl::StartFailure(const std::string& id, const Error& error) con
 
 // Start times are cut to microseconds, which is what clients can hand back, and no two sandboxes
 // have the same one, so that lists have one order.
+Time Manager::Impl::EndAfter(std::chrono::seconds timeout) const {
+  // Not from the start, which may lie ahead: it only ever grows, also when the clock is set back.
+  return std::chrono::floor<std::chrono::microseconds>(Now()) + timeout;
+}
+
 Time Manager::Impl::NextStart() {
   Time now = std::chrono::floor<std::chrono::microseconds>(Now());
   last_start_ = std::max(now, last_start_ + std::chrono::microseconds(1));

@@ -144,6 +144,7 @@ class Manager::Impl {
   // The engine's error in words for a client; the details go to the log.
   Error StartFailure(const std::string& id, const Error& error) const;
   Time NextStart();
+  Time EndAfter(std::chrono::seconds timeout) const;
 
   // ---- ending.cc
   // Takes the sandbox out of traffic at once; false if that has happened before.
@@ -193,6 +194,7 @@ class Manager::Impl {
   Status CheckPausedQuota(const std::string& key_id) const;
   // Where the engine has it, after a call that failed.
   struct Whereabouts {
+    bool known = true;  // else the engine does not answer
     bool running = false;
     std::optional<engine::Saved> saved;
   };

@@ -118,6 +118,7 @@ Task<Manager::Impl::Whereabouts> Manager::Impl::Locate(std::string id) {
   auto saved = co_await engine_.ListSaved();
   // If nobody can tell, the engine's promise stands: what could not be saved runs on.
   if (!instances || !saved) {
+    found.known = false;
     found.running = true;
     co_return found;
   }

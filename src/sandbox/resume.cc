@@ -98,7 +98,7 @@ Task<Result<engine::Instance>> Manager::Impl::Continue(store::SandboxRow row, bo
   if (instance) co_return instance;
   // It may be up all the same: an answer that came too late, now or the last time.
   Whereabouts found = co_await Locate(row.id);
-  if (!found.running || found.saved) co_return instance;
+  if (!found.known || !found.running || found.saved) co_return instance;
   co_return engine::Instance{.id = row.id, .continued = true};
 }
 
@@ -131,6 +131,8 @@ Task<void> Manager::Impl::PutBack(std::shared_ptr<Record> record, Error error) {
   if (!saved) saved = co_await engine_.Pause(id, /*memory=*/false, save_timeout_);
   if (!paused_.contains(id)) co_return;  // it was killed meanwhile
   if (!saved) {
+    // If nobody can tell, the next start asks the engine.
+    if (Whereabouts found = co_await Locate(id); !found.known) co_return;
     operations_.Spawn(
         "lost", FinishAlone(TakeOut(id), {"resume_failed",
                                           "The sandbox ended: its envd did not answer after it was "
@@ -154,7 +156,7 @@ Task<Info> Manager::Impl::Reopen(std::shared_ptr<Record> record, store::SandboxR
   const std::string id = row.id;
   row.state = "running";
   row.started_at = NextStart();
-  row.end_at = row.started_at + timeout;
+  row.end_at = EndAfter(timeout);
   row.saved_tier.clear();
   row.saved_why.clear();
   row.saved_memory_bytes = row.saved_disk_bytes = 0;
