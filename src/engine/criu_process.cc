@@ -64,15 +64,11 @@ Status ArrangeDescriptors(int& socket, UniqueFd lock) {
   return {};
 }
 
-Status BecomeCriu(const CriuStart& start, int& socket) {
-  UniqueFd lock;
-  if (!start.lock.empty()) {
-    lock.Reset(open(std::string(start.lock).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (!lock || flock(lock.get(), LOCK_SH | LOCK_NB)) return FailErrno("locking {}", start.lock);
+Status BecomeCriu(const CriuStart& start, int& socket, UniqueFd lock) {
+  if (lock)
     setsid();
-  } else {
+  else
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-  }
   if (start.enter && *start.enter) TRY((*start.enter)());
   if (start.cover_run) TRY(CoverRun(start.kernel_facts));
   for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
@@ -174,7 +170,12 @@ Result<CriuProcess> CriuProcess::Start(const CriuStart& start) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
     return FailErrno("making a socket");
-  UniqueFd ours(pair[0]), theirs(pair[1]);
+  UniqueFd ours(pair[0]), theirs(pair[1]), lock;
+  // Before it exists: there is no moment at which it works without the lock.
+  if (!start.lock.empty()) {
+    lock.Reset(open(std::string(start.lock).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!lock || flock(lock.get(), LOCK_SH | LOCK_NB)) return FailErrno("locking {}", start.lock);
+  }
   int process = -1;
   clone_args arguments{};
   arguments.flags = CLONE_PIDFD | (start.cgroup >= 0 ? CLONE_INTO_CGROUP : 0);
@@ -185,7 +186,7 @@ Result<CriuProcess> CriuProcess::Start(const CriuStart& start) {
   if (pid < 0) return FailErrno("starting CRIU");
   if (pid == 0) {
     int socket = theirs.get();
-    Status failed = BecomeCriu(start, socket);
+    Status failed = BecomeCriu(start, socket, std::move(lock));
     // Answers in CRIU's place: no success, and why.
     std::string text = WireWriter().Bytes(9, failed.error().message()).data();
     (void)!send(socket, text.data(), text.size(), MSG_NOSIGNAL);

@@ -94,10 +94,9 @@ int RunLauncher(const Driver& parent, int socket) {
     auto answer = Perform(**driver, std::move(*request), socket, made);
     Message error;
     if (!answer) error.head["error"] = EncodeError(answer.error());
-    if (Send(socket, answer ? *answer : error)) {
-      (*driver)->TidyUp();
-      continue;
-    }
+    bool sent = Send(socket, answer ? *answer : error).has_value();
+    (*driver)->TidyUp();
+    if (sent) continue;
     // Nobody will ever know of it.
     if (!made.empty()) (void)(*driver)->Destroy(made, false, steady_clock::now() + kUndoTimeout);
     return 0;

@@ -102,8 +102,7 @@ std::vector<Sandbox> NamespaceDriver::Recover() {
       LogError("a dead sandbox cannot be removed",
                {{"sandbox", id}, {"error", removed.error().message()}});
   }
-  EmptyTrash();
-  RemoveLeftovers();
+  RemoveLeftovers(/*all=*/true);
   CollectUnused();
   shelf_.RemoveEmpty();
   return living;

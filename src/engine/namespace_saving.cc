@@ -100,6 +100,7 @@ Result<Saved> NamespaceDriver::Pause(const std::string& id, bool memory, Deadlin
 // Its state is saved: nothing is lost any more. What does not go now goes at the next start.
 Result<Saved> NamespaceDriver::FinishPause(const std::string& id) {
   TRY_ASSIGN(Manifest manifest, ReadSaved(id));
+  RemoveLeftovers();
   if (Status removed = RemoveLive(id, steady_clock::now() + kThawTimeout); !removed)
     LogError("a paused sandbox still has processes",
              {{"sandbox", id}, {"error", removed.error().message()}});

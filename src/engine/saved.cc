@@ -1,7 +1,6 @@
 #include "engine/saved.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -44,12 +43,15 @@ std::string Temporary(const std::string& id, const char* kind) {
   return fmt::format("{}{}-{}-{}", SavedPath(id), kind, getpid(), RandomHex(4));
 }
 
+bool IsTemporary(std::string_view name) { return name.find('.') != std::string_view::npos; }
+
 // Whether it is what a process left that does not live any more.
 bool IsLeftover(std::string_view name) {
   auto parts = Split(name, '-');
-  if (name.find('.') == std::string_view::npos || parts.size() < 3) return false;
-  auto pid = ParseInt<int>(parts[parts.size() - 2]);
-  return !pid || (kill(*pid, 0) && errno == ESRCH);
+  if (parts.size() < 3) return true;
+  // A dead process may wait for long until somebody takes notice.
+  auto stat = ReadFile(fmt::format("/proc/{}/stat", parts[parts.size() - 2]), 8192);
+  return !stat || stat->find(") Z ") != std::string::npos;
 }
 
 bool HoldsPages(std::string_view name) { return name.starts_with("pages-"); }
@@ -186,7 +188,7 @@ std::vector<SavedEntry> ListSavedEntries() {
   auto names = Names(kSavedDir);
   if (!names) return entries;
   for (const std::string& name : *names) {
-    if (name.find('.') != std::string::npos) continue;
+    if (IsTemporary(name)) continue;
     SavedEntry& entry = entries.emplace_back(SavedEntry{.id = name});
     if (auto manifest = ReadSaved(name))
       entry.manifest = std::move(*manifest);
@@ -221,11 +223,11 @@ Result<bool> MarkResuming(const std::string& id) {
   return FailErrno("marking {}", SavedPath(id));
 }
 
-void RemoveLeftovers() {
+void RemoveLeftovers(bool all) {
   auto names = Names(kSavedDir);
   if (!names) return;
   for (const std::string& name : *names)
-    if (IsLeftover(name)) (void)RemoveTree(SavedPath(name));
+    if (IsTemporary(name) && (all || IsLeftover(name))) (void)RemoveTree(SavedPath(name));
 }
 
 Result<MemoryImages> MemoryImages::Open(const Manifest& manifest) {

@@ -60,8 +60,8 @@ void EmptyTrash();
 // Notes that this saved state is being continued on its own disk. True: it was tried before and did
 // not come to an end.
 Result<bool> MarkResuming(const std::string& id);
-// Removes drafts and copies left by processes that were killed.
-void RemoveLeftovers();
+// Removes drafts and copies left by processes that were killed. `all`: nobody else is at work.
+void RemoveLeftovers(bool all = false);
 
 // The memory/ of a saved state, to be restored: a directory of links, where files can be replaced
 // without changing what is saved. Vanishes with the object.

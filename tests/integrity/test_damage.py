@@ -23,7 +23,7 @@ def flip(path: Path, at: int) -> None:
 
 
 def flip_core(saved: Path) -> None:
-    flip(next(saved.glob("memory/core-*.img")), 40)
+    flip(next(saved.glob("memory/images.pack")), 40)
 
 
 def flip_pages(saved: Path) -> None:
@@ -38,7 +38,7 @@ def cut_pages(saved: Path) -> None:
 
 
 def lose_a_file(saved: Path) -> None:
-    next(saved.glob("memory/mm-*.img")).unlink()
+    next(saved.glob("memory/pages-*.img")).unlink()
 
 
 def change_manifest(folder: Path, **changes) -> None:
