@@ -74,6 +74,7 @@ Result<std::unique_ptr<Driver>> NamespaceDriver::ForLauncher() const {
   driver->criu_ = criu_;
   driver->why_no_criu_ = why_no_criu_;
   TRY(driver->OpenHost());
+  RemoveLeftovers();  // of the launcher whose place this one takes
   return driver;
 }
 
