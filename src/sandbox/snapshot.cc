@@ -46,10 +46,6 @@ Result<NameAndTag> ParseName(std::string_view text) {
 
 }  // namespace
 
-std::string SnapshotName(const store::SnapshotRow& row) {
-  return fmt::format("{}:{}", row.name.empty() ? row.id : row.name, row.tag);
-}
-
 Task<Result<store::SnapshotRow>> Manager::Impl::MakeSnapshot(std::string key_id, std::string id,
                                                              std::string name) {
   CO_TRY(FindOwned(key_id, id));

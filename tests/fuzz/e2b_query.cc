@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   head.target = text;
   fuzz::Check(head.Path().size() + head.QueryString().size() <= text.size(), "a longer target");
   auto query = e2b::DecodeListQuery(http::Query::Parse(text));
-  fuzz::Check(!query || query->limit > 0, "an empty page");
+  fuzz::Check(!query || query->page.limit > 0, "an empty page");
   (void)e2b::DecodeMetadata(text);
   if (auto cursor = e2b::DecodeCursor(text)) {
     auto again = e2b::DecodeCursor(e2b::EncodeCursor(*cursor));
