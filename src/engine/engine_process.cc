@@ -47,8 +47,8 @@ Result<UniqueFd> LockDirectory(const Config& config) {
 
 struct Engine {
   UniqueFd lock;
+  std::unique_ptr<EventLoop> loop;  // the others watch something in it
   std::unique_ptr<NamespaceDriver> driver;
-  std::unique_ptr<EventLoop> loop;
   std::unique_ptr<Supervisor> supervisor;
 };
 
