@@ -11,12 +11,12 @@ struct Lengths {
   uint32_t content = 0;
 };
 
-bool IsPlainName(std::string_view name) {
-  return !name.empty() && name.find('/') == std::string_view::npos &&
+}  // namespace
+
+bool IsFileName(std::string_view name) {
+  return !name.empty() && name.size() <= 255 && name.find('/') == std::string_view::npos &&
          name.find('\0') == std::string_view::npos && name != "." && name != "..";
 }
-
-}  // namespace
 
 std::string PackFiles(const std::vector<NamedFile>& files) {
   std::string pack;
@@ -39,7 +39,7 @@ Result<std::vector<NamedFile>> UnpackFiles(std::string_view pack) {
     if (pack.size() < size_t{lengths.name} + lengths.content)
       return Fail(Code::kDataLoss, "a pack of files is cut");
     std::string name(pack.substr(0, lengths.name));
-    if (!IsPlainName(name)) return Fail(Code::kDataLoss, "a pack of files has an odd name in it");
+    if (!IsFileName(name)) return Fail(Code::kDataLoss, "a pack of files has an odd name in it");
     files.emplace_back(std::move(name), pack.substr(lengths.name, lengths.content));
     pack.remove_prefix(size_t{lengths.name} + lengths.content);
   }

@@ -2,16 +2,11 @@
 
 #include <boost/json.hpp>
 
+#include "engine/image_pack.h"
 #include "engine/protocol.h"
 
 namespace caisson::engine {
 namespace {
-
-// SECURITY: names become parts of paths that root opens.
-bool IsPlainName(std::string_view name) {
-  return !name.empty() && name.size() <= 255 && name.find('/') == std::string_view::npos &&
-         name != "." && name != "..";
-}
 
 std::string String(const json::object& o, const char* name) {
   return json::value_to<std::string>(o.at(name));
@@ -50,10 +45,10 @@ Manifest Decode(const json::object& o) {
 
 bool NamesArePlain(const Manifest& manifest) {
   for (const std::string& layer : manifest.layers)
-    if (!IsPlainName(layer)) return false;
+    if (!IsFileName(layer)) return false;
   for (const auto& [name, sum] : manifest.files)
-    if (!IsPlainName(name)) return false;
-  return IsPlainName(manifest.saved.id) && IsPlainName(manifest.sandbox_id);
+    if (!IsFileName(name)) return false;
+  return IsFileName(manifest.saved.id) && IsFileName(manifest.sandbox_id);
 }
 
 }  // namespace
