@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Prints the tables of SPECIFICATION.md: ours beside the peers, in one run on one machine.
 
-    ./bench [TABLE ...]     tables: create pool churn exec transfer density pause fork warm paused
+    ./bench [TABLE ...]     tables: create pool churn exec transfer density pause fork warm paused flow
+                            events task clone sessions api
 
 Timings depend on the machine; the ratios between columns are what counts. Every table says how
 many samples it is made of. Peers: crun, runc, bwrap, plain fork+exec, nginx.
@@ -17,8 +18,13 @@ import tempfile
 import time
 import urllib.request
 
+import clone
+import flow
 import peers
+import platform_load
 import saving
+import sessions
+import work
 from api import Api
 from tables import p50_p99, percentile, settled_kb, title
 
@@ -146,7 +152,8 @@ def density_table(server):
 
 
 TABLES = {"create": create_table, "pool": pool_table, "churn": churn_table, "exec": exec_table,
-          "transfer": transfer_table, "density": density_table, **saving.TABLES}
+          "transfer": transfer_table, "density": density_table, **saving.TABLES, **flow.TABLES,
+          **work.TABLES, **clone.TABLES, **sessions.TABLES, **platform_load.TABLES}
 
 
 def main():

@@ -1,3 +1,3 @@
-"""Fixtures of every end-to-end suite live in support/plugin.py."""
+"""Fixtures of every end-to-end suite live in support/."""
 
-pytest_plugins = ["support.plugin"]
+pytest_plugins = ["support.plugin", "support.forge_plugin", "support.figures"]

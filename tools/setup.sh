@@ -58,6 +58,20 @@ apt_quietly() {
   rm -f "$log"
 }
 
+# Debian would make a database cluster and start it with the machine; the tests bring their own.
+keep_postgres_off() {
+  [[ -n $(missing_packages postgresql-common) ]] || return 0 # somebody uses one already
+  apt_quietly install postgresql-common || return 0
+  as_root sed -i 's/^#* *create_main_cluster *=.*/create_main_cluster = false/' \
+    /etc/postgresql-common/createcluster.conf
+}
+
+# The tests bring their own sshd; Debian's service looks for this file and does not start.
+keep_sshd_off() {
+  as_root mkdir -p /etc/ssh
+  as_root touch /etc/ssh/sshd_not_to_be_run
+}
+
 # install_packages GROUP...: installs what is missing; does and says nothing if all is there.
 install_packages() {
   local names missing removed
@@ -71,6 +85,8 @@ install_packages() {
   removed=$(apt-get --simulate --no-install-recommends install "${missing[@]}" 2> /dev/null |
     awk '$1 == "Remv" { print $2 }' | xargs) || true
   [[ -z $removed ]] || say "these installed packages conflict with them and are removed: $removed"
+  [[ " ${missing[*]} " != *" postgresql-15 "* ]] || keep_postgres_off
+  [[ " ${missing[*]} " != *" openssh-server "* ]] || keep_sshd_off
   apt_quietly install "${missing[@]}" ||
     fail "these packages could not be installed (see above). Is there a network, and a Debian mirror to reach?"
 }

@@ -16,6 +16,7 @@
 #include <toml++/toml.h>
 // clang-format on
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <variant>
@@ -61,6 +62,8 @@ const std::array kFields = {
     FIELD(envd_timeout_ms),
     FIELD(metrics_interval_ms),
     FIELD(metrics_history),
+    FIELD(metrics_long_interval_s),
+    FIELD(metrics_long_history),
     FIELD(spare_sockets),
     FIELD(max_events),
     FIELD(retention_days),
@@ -72,6 +75,7 @@ const std::array kFields = {
     FIELD(criu),
     FIELD(save_sync),
     FIELD(save_timeout_ms),
+    FIELD(resume_reserve_mb),
     FIELD(min_free_disk_mb),
     FIELD(max_snapshot_layers),
     FIELD(max_forks),
@@ -89,10 +93,14 @@ const std::array kFields = {
     FIELD(sandbox_pids),
     FIELD(sandbox_open_files),
     FIELD(sandbox_output_kbps),
+    FIELD(busy_after_ms),
+    FIELD(busy_write_mbps),
     FIELD(max_sandbox_cpus),
     FIELD(max_sandbox_memory_mb),
     FIELD(max_sandbox_disk_mb),
     FIELD(max_sandbox_pids),
+    FIELD(max_sandbox_open_files),
+    FIELD(max_sandbox_output_kbps),
     FIELD(launchers),
     FIELD(launcher_queue),
     FIELD(network),
@@ -108,6 +116,166 @@ const std::array kFields = {
     FIELD(nesting),
     FIELD(overlay_by_path),
     FIELD(engine_fail_at),
+    FIELD(database_pool_min),
+    FIELD(database_pool_max),
+    FIELD(database_wait_s),
+    FIELD(login_access_minutes),
+    FIELD(login_refresh_days),
+    FIELD(login_failures_per_minute),
+    FIELD(cors_origins),
+    FIELD(api_max_body_bytes),
+    FIELD(api_max_json_depth),
+    FIELD(api_max_string),
+    FIELD(api_max_array),
+    FIELD(idempotency_hours),
+    FIELD(audit_retention_days),
+    FIELD(events_retention_days),
+    FIELD(sse_heartbeat_ms),
+    FIELD(sse_queue),
+    FIELD(sse_max_per_user),
+    FIELD(sse_compression),
+    FIELD(log_archive_hours),
+    FIELD(flow_workers),
+    FIELD(flow_lease_ms),
+    FIELD(node_lost_s),
+    FIELD(flow_max_per_repo),
+    FIELD(flow_max_per_agent),
+    FIELD(flow_max_per_user),
+    FIELD(flow_attempts),
+    FIELD(flow_retry_min_ms),
+    FIELD(flow_retry_max_ms),
+    FIELD(run_retention_days),
+    FIELD(flow_queue_ttl_s),
+    FIELD(flow_starts_per_repo),
+    FIELD(start_rate_limit),
+    FIELD(provider),
+    FIELD(task_template),
+    FIELD(task_sandbox_timeout_s),
+    FIELD(reconcile_interval_s),
+    FIELD(health_interval_s),
+    FIELD(task_keep_sandbox),
+    FIELD(agent_timeout_s),
+    FIELD(agent_heartbeat_s),
+    FIELD(command_timeout_s),
+    FIELD(command_output_bytes),
+    FIELD(file_max_bytes),
+    FIELD(command_policy),
+    FIELD(command_list),
+    FIELD(workspace),
+    FIELD(branch_template),
+    FIELD(git_user_name),
+    FIELD(git_user_email),
+    FIELD(git_timeout_ms),
+    FIELD(clone_timeout_ms),
+    FIELD(clone_depth),
+    FIELD(git_attempts),
+    FIELD(git_retry_min_ms),
+    FIELD(git_lock_wait_ms),
+    FIELD(git_diff_bytes),
+    FIELD(broker_max_connections),
+    FIELD(broker_idle_timeout_ms),
+    FIELD(broker_stall_timeout_ms),
+    FIELD(git_private_hosts),
+    FIELD(git_ssh_key_file),
+    FIELD(git_ssh_known_hosts),
+    FIELD(commit_template),
+    FIELD(pull_request),
+    FIELD(pull_request_identity),
+    FIELD(pull_request_draft),
+    FIELD(delete_merged_branch),
+    FIELD(task_changes_max_bytes),
+    FIELD(checkout_cache_max),
+    FIELD(checkout_cache_keep),
+    FIELD(checkout_cache_busy_s),
+    FIELD(checkout_cache_idle_s),
+    FIELD(checkout_cache_sweep_s),
+    FIELD(share_default_hours),
+    FIELD(share_max_hours),
+    FIELD(share_max_per_task),
+    FIELD(share_rate_per_minute),
+    FIELD(session_template),
+    FIELD(session_idle_pause_s),
+    FIELD(session_idle_end_s),
+    FIELD(session_idle_end),
+    FIELD(session_check_interval_ms),
+    FIELD(session_provision_wait_s),
+    FIELD(session_queue),
+    FIELD(session_max_running_per_user),
+    FIELD(session_commit),
+    FIELD(session_pull_request),
+    FIELD(session_branch_template),
+    FIELD(session_archive_days),
+    FIELD(session_title_model),
+    FIELD(editor_command),
+    FIELD(editor_port),
+    FIELD(terminal_idle_minutes),
+    FIELD(terminal_history_bytes),
+    FIELD(terminal_queue_bytes),
+    FIELD(terminal_max_per_sandbox),
+    FIELD(terminal_max_viewers),
+    FIELD(terminal_ping_s),
+    FIELD(build_template),
+    FIELD(build_workspace),
+    FIELD(build_runner),
+    FIELD(build_lifetime_s),
+    FIELD(build_viewing_s),
+    FIELD(build_viewing_warning_s),
+    FIELD(build_after_viewing),
+    FIELD(build_runner_timeout_s),
+    FIELD(build_install_timeout_s),
+    FIELD(build_check_timeout_s),
+    FIELD(build_ready_timeout_s),
+    FIELD(build_ready_interval_ms),
+    FIELD(build_max_files),
+    FIELD(build_max_file_bytes),
+    FIELD(build_max_total_bytes),
+    FIELD(build_log_lines),
+    FIELD(build_log_line_chars),
+    FIELD(build_log_hours),
+    FIELD(build_log_archive),
+    FIELD(build_keep_versions),
+    FIELD(build_queue),
+    FIELD(build_tier),
+    FIELD(build_tiers),
+    FIELD(tier_models),
+    FIELD(browser),
+    FIELD(screenshot_timeout_ms),
+    FIELD(llm_base_url),
+    FIELD(llm_api_key),
+    FIELD(llm_model),
+    FIELD(llm_timeout_ms),
+    FIELD(llm_max_tokens),
+    FIELD(llm_attempts),
+    FIELD(github_token),
+    FIELD(github_webhook_secret),
+    FIELD(github_app_key_file),
+    FIELD(e2b_api_key),
+    FIELD(github_app_id),
+    FIELD(github_installation_id),
+    FIELD(webhook_history),
+    FIELD(pull_request_check_s),
+    FIELD(github_api_url),
+    FIELD(github_url),
+    FIELD(github_timeout_ms),
+    FIELD(github_oauth_client_id),
+    FIELD(github_oauth_client_secret),
+    FIELD(github_oauth_client_secret_file),
+    FIELD(github_oauth_allowed_users),
+    FIELD(preferences_max_bytes),
+    FIELD(e2b_api_url),
+    FIELD(e2b_template_id),
+    FIELD(model_routes),
+    FIELD(sandbox_hour_dollars),
+    FIELD(budget_month_dollars),
+    FIELD(budget_alert_pct),
+    FIELD(budget_action),
+    FIELD(budget_overrun_pct),
+    FIELD(budget_day_s),
+    FIELD(alert_check_s),
+    FIELD(alert_p95_ms),
+    FIELD(alert_error_pct),
+    FIELD(alert_active_sandboxes),
+    FIELD(alert_operations_per_minute),
 };
 #undef FIELD
 
@@ -123,6 +291,40 @@ Status OneOf(std::string_view name, const std::string& value,
     if (value == a) return {};
   return Fail(Code::kInvalidArgument, "setting {}: '{}' is not one of: {}", name, value,
               fmt::join(allowed, ", "));
+}
+
+// "deny", or "member=deny, admin=off".
+Status CheckPolicy(const std::string& policy) {
+  for (std::string_view part : Split(policy, ',')) {
+    size_t is = part.find('=');
+    std::string mode(Trim(is == std::string_view::npos ? part : part.substr(is + 1)));
+    TRY(OneOf("command_policy", mode, {"off", "deny", "allow"}));
+    if (is == std::string_view::npos) continue;
+    TRY(OneOf("command_policy", std::string(Trim(part.substr(0, is))), {"member", "admin"}));
+  }
+  return {};
+}
+
+// SANDBOX_POOL_MIN_SIZE and SANDBOX_POOL_MAX_SIZE, which other programs have for a pool of tasks'
+// sandboxes.
+Status BorrowPool(Config& config, const std::map<std::string, std::string>& environment) {
+  auto read = [&](const char* name, int64_t otherwise) -> Result<int64_t> {
+    auto it = environment.find(name);
+    if (it == environment.end() || it->second.empty()) return otherwise;
+    auto number = ParseInt<int64_t>(it->second);
+    if (!number || *number < 0)
+      return Fail(Code::kInvalidArgument, "{}: '{}' is not a number of sandboxes", name,
+                  it->second);
+    return *number;
+  };
+  TRY_ASSIGN(int64_t least, read("SANDBOX_POOL_MIN_SIZE", -1));
+  TRY_ASSIGN(int64_t most, read("SANDBOX_POOL_MAX_SIZE", -1));
+  if (least < 0 && most < 0) return {};
+  if (most < 0) most = std::max<int64_t>(least, 10);
+  if (least < 0) least = std::min<int64_t>(most, 2);
+  config.warm_pool = fmt::format("{}={}-{}", config.task_template, least, most);
+  config.sources["warm_pool"] = "environment";
+  return {};
 }
 
 Status SetFromToml(Config& config, const Field& field, const toml::node& node) {
@@ -143,7 +345,26 @@ Status SetFromToml(Config& config, const Field& field, const toml::node& node) {
     if (!value) return wrong("true or false");
     config.*std::get<bool Config::*>(field.member) = *value;
   }
+  config.sources[std::string(field.name)] = "file";
   return {};
+}
+
+// SECURITY: what nobody may see. Addresses with a password are as secret as the password.
+bool IsSecret(std::string_view name, std::string_view value) {
+  constexpr std::array<std::string_view, 6> kSecrets = {
+      "github_token",        "github_webhook_secret",
+      "github_app_key_file", "github_oauth_client_secret",
+      "e2b_api_key",         "llm_api_key"};
+  if (std::ranges::find(kSecrets, name) != kSecrets.end()) return true;
+  if (name == "database_url") return !value.starts_with("sqlite:");
+  return name == "egress_proxy" && value.find('@') != value.npos;
+}
+
+std::string TextOf(const Config& config, const Field& field) {
+  if (auto* text = std::get_if<std::string Config::*>(&field.member)) return config.*(*text);
+  if (auto* number = std::get_if<int64_t Config::*>(&field.member))
+    return std::to_string(config.*(*number));
+  return config.*std::get<bool Config::*>(field.member) ? "true" : "false";
 }
 
 }  // namespace
@@ -186,10 +407,30 @@ Status SetConfigField(Config& config, std::string_view name, std::string_view va
                   value);
     config.*std::get<bool Config::*>(field->member) = yes;
   }
+  config.sources[std::string(field->name)] = "option";
   return {};
 }
 
 Status ApplyEnvironment(Config& config, const std::map<std::string, std::string>& environment) {
+  // Names that other programs use for the same thing.
+  constexpr std::array kBorrowed = {
+      std::pair{"GITHUB_TOKEN", "github_token"},
+      std::pair{"GITHUB_API_URL", "github_api_url"},
+      std::pair{"GITHUB_WEBHOOK_SECRET", "github_webhook_secret"},
+      std::pair{"E2B_API_KEY", "e2b_api_key"},
+      std::pair{"E2B_API_URL", "e2b_api_url"},
+      std::pair{"E2B_TEMPLATE_ID", "e2b_template_id"},
+      std::pair{"E2B_TIMEOUT", "command_timeout_s"},
+      std::pair{"GIT_USER_NAME", "git_user_name"},
+      std::pair{"GIT_USER_EMAIL", "git_user_email"},
+  };
+  for (const auto& [variable, field] : kBorrowed)
+    if (auto it = environment.find(variable); it != environment.end() && !it->second.empty()) {
+      Status set = SetConfigField(config, field, it->second);
+      if (!set) return tl::unexpected(std::move(set).error().Context(variable));
+      config.sources[field] = "environment";
+    }
+  TRY(BorrowPool(config, environment));
   for (const Field& field : kFields) {
     std::string name = "CAISSON_";
     for (char c : field.name) name += static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
@@ -197,6 +438,7 @@ Status ApplyEnvironment(Config& config, const std::map<std::string, std::string>
     if (it == environment.end() || it->second.empty()) continue;
     Status set = SetConfigField(config, field.name, it->second);
     if (!set) return tl::unexpected(std::move(set).error().Context(name));
+    config.sources[std::string(field.name)] = "environment";
   }
   return {};
 }
@@ -214,15 +456,52 @@ Status FinishConfig(Config& config) {
   TRY(OneOf("log_format", config.log_format, {"auto", "json", "text"}));
   TRY(OneOf("network", config.network, {"auto", "none"}));
   TRY(OneOf("on_shutdown", config.on_shutdown, {"keep", "pause"}));
+  TRY(OneOf("provider", config.provider, {"local", "e2b"}));
+  TRY(CheckPolicy(config.command_policy));
+  TRY(OneOf("session_idle_end", config.session_idle_end, {"keep", "destroy"}));
+  TRY(OneOf("session_pull_request", config.session_pull_request, {"first_commit", "never"}));
+  TRY(OneOf("build_runner", config.build_runner, {"command", "llm"}));
+  TRY(OneOf("build_after_viewing", config.build_after_viewing, {"pause", "kill", "keep"}));
+  TRY(OneOf("pull_request", config.pull_request, {"task_done", "first_commit", "never"}));
+  TRY(OneOf("pull_request_identity", config.pull_request_identity, {"bot", "user", "app"}));
+  TRY(OneOf("budget_action", config.budget_action, {"warn", "stop", "pace"}));
   if (config.tls == "files" && (config.tls_cert_file.empty() || config.tls_key_file.empty()))
     return Fail(Code::kInvalidArgument, "tls = \"files\" needs tls_cert_file and tls_key_file");
+  if (config.pull_request_identity == "app" &&
+      (config.github_app_id.empty() || config.github_installation_id.empty() ||
+       config.github_app_key_file.empty()))
+    return Fail(Code::kInvalidArgument,
+                "pull_request_identity = \"app\" needs github_app_id, github_installation_id and "
+                "github_app_key_file");
   for (const Field& field : kFields)
     if (auto* number = std::get_if<int64_t Config::*>(&field.member);
         number && config.*(*number) < 0)
       return Fail(Code::kInvalidArgument, "setting {} must not be negative", field.name);
-  if (config.default_timeout_s == 0 || config.max_timeout_s == 0 || config.metrics_interval_ms == 0)
+  for (const auto& [name, value] :
+       {std::pair{"default_timeout_s", config.default_timeout_s},
+        std::pair{"max_timeout_s", config.max_timeout_s},
+        std::pair{"metrics_interval_ms", config.metrics_interval_ms},
+        std::pair{"reconcile_interval_s", config.reconcile_interval_s},
+        std::pair{"health_interval_s", config.health_interval_s},
+        std::pair{"session_check_interval_ms", config.session_check_interval_ms},
+        std::pair{"budget_day_s", config.budget_day_s},
+        std::pair{"terminal_ping_s", config.terminal_ping_s}})
+    if (value == 0) return Fail(Code::kInvalidArgument, "setting {} must be positive", name);
+  // It says that it is there as often as it extends its leases.
+  if (config.node_lost_s > 0 && config.node_lost_s * 1000 < config.flow_lease_ms)
     return Fail(Code::kInvalidArgument,
-                "default_timeout_s, max_timeout_s and metrics_interval_ms must be positive");
+                "setting node_lost_s must not be shorter than flow_lease_ms ({} ms)",
+                config.flow_lease_ms);
+  // The last two are the server's own in a sandbox: envd and the broker.
+  if (config.editor_port < 1 || config.editor_port > 65'535 || config.editor_port == 49'983 ||
+      config.editor_port == 49'990)
+    return Fail(Code::kInvalidArgument,
+                "setting editor_port: {} is no port that an editor can have", config.editor_port);
+  // Clients and proxies take a stream that is silent for longer for dead.
+  if (config.sse_heartbeat_ms < 100 || config.sse_heartbeat_ms > 120'000)
+    return Fail(Code::kInvalidArgument,
+                "setting sse_heartbeat_ms must be between 100 and 120000, not {}",
+                config.sse_heartbeat_ms);
   return {};
 }
 
@@ -235,6 +514,27 @@ std::map<std::string, int64_t> ConfigNumbers(const Config& config) {
       numbers.emplace(field.name, config.*(*flag));
   }
   return numbers;
+}
+
+std::vector<ShownSetting> ShowConfig(const Config& config) {
+  constexpr std::array<std::string_view, 2> kOfTests = {"overlay_by_path", "engine_fail_at"};
+  const Config defaults;
+  std::vector<ShownSetting> shown;
+  for (const Field& field : kFields) {
+    if (std::ranges::find(kOfTests, field.name) != kOfTests.end()) continue;
+    ShownSetting one{.name = std::string(field.name), .value = TextOf(config, field)};
+    auto source = config.sources.find(field.name);
+    if (source != config.sources.end()) one.source = source->second;
+    // A default that depends on other settings is what came of it.
+    one.standard = one.source == "default" ? one.value : TextOf(defaults, field);
+    one.secret = IsSecret(one.name, one.value);
+    if (one.secret) {
+      one.value = one.value.empty() ? "" : "set";
+      one.standard.clear();
+    }
+    shown.push_back(std::move(one));
+  }
+  return shown;
 }
 
 }  // namespace caisson

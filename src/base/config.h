@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/sandbox_settings.h"
+#include "base/work_settings.h"
 
 namespace caisson {
 
-struct Config {
+// Two rooms of it have files of their own; all settings share one list of names.
+struct Config : SandboxSettings, WorkSettings {
   // ---- where ---------------------------------------------------------------
   std::string listen = "127.0.0.1:8000";     // HOST:PORT; port 0 takes a free one
   std::string data_dir = ".caisson";         // database, keys, disks of sandboxes
@@ -23,8 +26,7 @@ struct Config {
 
   // ---- TLS: "off", "auto" (a local CA made once in <data_dir>/tls), or "files" --------------
   std::string tls = "off";
-  std::string tls_cert_file;
-  std::string tls_key_file;
+  std::string tls_cert_file, tls_key_file;
 
   // ---- logging ---------------------------------------------------------------
   std::string log_level = "info";   // debug, info, warn, error
@@ -39,76 +41,19 @@ struct Config {
   int64_t http_body_stall_timeout_ms = 60'000;  // a body that stops coming or going
   int64_t shutdown_grace_ms = 5'000;            // for requests in flight when stopping
 
-  // ---- sandboxes: 0 = unlimited ---------------------------------------------------
-  int64_t max_sandboxes = 1000;           // running at once on this server
-  int64_t max_sandboxes_per_key = 0;      // running at once per API key
-  int64_t default_timeout_s = 300;        // POST /v2/sandboxes without a timeout
-  int64_t max_timeout_s = 86'400;         // longest life of one run
-  int64_t max_metadata_bytes = 64 << 10;  // metadata, and likewise envVars, of one sandbox
-  int64_t create_timeout_ms = 30'000;
-  int64_t envd_timeout_ms = 10'000;  // envd does not answer for so long: reported as stopped
-  int64_t metrics_interval_ms = 5'000;
-  int64_t metrics_history = 720;  // samples kept per sandbox
-  int64_t spare_sockets = 8;      // sockets into a sandbox kept ready, per sandbox
-  int64_t max_events = 10'000;    // timeline entries kept per sandbox
-  int64_t retention_days = 30;    // ended sandboxes are forgotten after so long; 0 = never
-
-  // ---- rates and capacity: 0 = unlimited --------------------------------------------
-  int64_t rate_limit = 0;              // control-plane requests per second and API key
-  int64_t rate_burst = 0;              // how many may come at once; 0 = twice the rate
-  int64_t create_rate_limit = 0;       // sandboxes started per minute and API key
-  int64_t max_promised_memory_mb = 0;  // sum of the memory limits of all running sandboxes
-
-  // ---- pause, snapshots, warm pool ---------------------------------------------------
-  bool save_memory = true;              // false: pausing freezes instead of saving memory
-  std::string criu;                     // directory of CRIU; default: what ./run prepared, if any
-  bool save_sync = true;                // saved state is forced to the host's disk
-  int64_t save_timeout_ms = 120'000;    // of one pause, resume or snapshot
-  int64_t min_free_disk_mb = 512;       // nothing is saved when less would be left
-  int64_t max_snapshot_layers = 64;     // snapshots of sandboxes made from snapshots, how deep
-  int64_t max_forks = 100;              // of one request
-  int64_t max_paused_per_key = 0;       // 0 = unlimited
-  int64_t max_snapshots_per_key = 0;    // 0 = unlimited
-  int64_t paused_retention_days = 0;    // paused sandboxes are deleted after so long; 0 = never
-  int64_t auto_resume_timeout_s = 300;  // a sandbox woken by traffic runs at least so long
-  int64_t idle_pause_s = 0;             // without traffic for so long it is paused; 0 = never
-  std::string on_shutdown = "keep";     // "keep": sandboxes live on; "pause": they are saved
-  std::string warm_pool;                // sandboxes kept ready: "base=4,other=2"
-  int64_t pool_check_interval_ms = 10'000;  // how often those are asked whether they are well
-
-  // ---- one sandbox, when its template does not say otherwise -------------------------
-  int64_t sandbox_cpus = 2;
-  int64_t sandbox_memory_mb = 1024;
-  int64_t sandbox_disk_mb = 10'240;
-  int64_t sandbox_pids = 4096;
-  int64_t sandbox_open_files = 65'536;  // per process, unless the host allows less
-  int64_t sandbox_output_kbps = 0;      // output of one command, in KB per second; 0 = unlimited
-  // ---- how much one request may ask for; 0 = unlimited
-  int64_t max_sandbox_cpus = 8;
-  int64_t max_sandbox_memory_mb = 8192;
-  int64_t max_sandbox_disk_mb = 51'200;
-  int64_t max_sandbox_pids = 32'768;
-
-  // ---- engine ---------------------------------------------------------------------
-  int64_t launchers = 0;          // processes that build sandboxes; 0 = one per CPU, at most 8
-  int64_t launcher_queue = 1000;  // sandboxes waiting to be built; more are refused
-  std::string network = "auto";   // "auto" = veth + nftables where possible, "none"
-  std::string network_cidr = "198.18.0.0/15";
-  int64_t network_max_connections = 4096;  // open at once from one sandbox
-  std::string dns;  // resolver for sandboxes; default: the host's first nameserver
-  int64_t dns_queries_per_second = 200;    // of one sandbox; more are refused
-  int64_t blocked_events_per_minute = 60;  // of one sandbox; more are only counted
-  std::string egress_proxy;        // HOST:PORT of a SOCKS5 proxy all sandboxes go out through
-  std::string ca_bundle = "auto";  // trusted inside: "auto" = the host's, "none", or a PEM file
-  int64_t uid_base = 0x10000000;   // first host uid; each sandbox takes the next 65536
-  int64_t max_slots = 16'000;      // uid ranges and addresses to take from
-  bool nesting = false;            // user namespaces and mounts inside sandboxes (weaker)
-  bool overlay_by_path = false;    // for tests: mount roots the way kernels before 6.13 need it
-  std::string engine_fail_at;      // for tests: the name of a creation step that shall fail
+  // Where a setting comes from that is not the default: "file", "environment", "option".
+  std::map<std::string, std::string, std::less<>> sources;
 };
 
-// Reads a TOML file: each key is a field of Config, with the same name. Unknown keys and wrong
-// types are errors that name the line.
+// One setting, to be shown.
+struct ShownSetting {
+  std::string name;
+  std::string value, standard;  // SECURITY: of a secret only "set" or ""
+  std::string source = "default";
+  bool secret = false;
+};
+
+// Reads a TOML file of fields of Config. Unknown keys and wrong types are errors with their line.
 Status LoadConfigFile(Config& config, const std::string& path);
 // Sets one field by name, as the environment (CAISSON_DATA_DIR) and `--set key=value` do.
 // Sizes and durations are plain integers in the unit of the field's name.
@@ -119,5 +64,7 @@ Status ApplyEnvironment(Config& config, const std::map<std::string, std::string>
 Status FinishConfig(Config& config);
 // The numbers and switches by name, to be shown: none of them is a secret, texts may be.
 std::map<std::string, int64_t> ConfigNumbers(const Config& config);
+// All of them, in the order of Config, but those that only tests have.
+std::vector<ShownSetting> ShowConfig(const Config& config);
 
 }  // namespace caisson

@@ -1,8 +1,10 @@
 #include "cli/api_client.h"
 
+#include <boost/json.hpp>
+
 #include "base/encoding.h"
 #include "base/text.h"
-#include "http/tls.h"
+#include "sdk/control_client.h"
 
 namespace caisson::cli {
 namespace {
@@ -11,15 +13,23 @@ constexpr std::chrono::milliseconds kConnectTimeout{5'000};
 constexpr size_t kMaxAnswerBytes = 64 << 20;
 constexpr std::string_view kEnvdPort = "49983";
 
-// The message of an error answer, in the server's shape or envd's.
+// The message of an error answer: of /api/v1, of E2B's routes or of envd.
 std::string MessageOf(const http::Response& response) {
   boost::system::error_code ec;
   boost::json::value parsed = boost::json::parse(response.body, ec);
+  if (!ec && parsed.is_object())
+    if (auto* error = parsed.as_object().if_contains("error"); error && error->is_object())
+      parsed = boost::json::value(*error);
   if (!ec && parsed.is_object())
     if (const auto* message = parsed.as_object().if_contains("message");
         message && message->is_string())
       return std::string(message->as_string());
   return std::string(Trim(response.body.substr(0, 500)));
+}
+
+std::string TextOf(const boost::json::object& object, std::string_view name) {
+  const auto* value = object.if_contains(name);
+  return value && value->is_string() ? std::string(value->as_string()) : std::string();
 }
 
 Error FromAnswer(const http::Response& response) {
@@ -41,33 +51,20 @@ Error FromAnswer(const http::Response& response) {
 
 }  // namespace
 
-Result<ApiClient> ApiClient::Make(std::string url, std::string api_key, std::string ca_file) {
-  while (url.ends_with('/')) url.pop_back();
+Result<ApiClient> ApiClient::Make(const ServerAccess& server) {
   ApiClient client;
-  client.url_ = url;
-  client.api_key_ = std::move(api_key);
-  client.ca_file_ = std::move(ca_file);
-  client.tls_ = url.starts_with("https://");
-  size_t scheme = url.find("://");
-  if (scheme != std::string::npos) client.host_port_ = url.substr(scheme + 3);
-  if ((!client.tls_ && !url.starts_with("http://")) || client.host_port_.empty() ||
-      client.host_port_.find('/') != std::string::npos)
-    return Fail(Code::kInvalidArgument,
-                "'{}' is not the address of a server, for example http://127.0.0.1:8000", url);
-  bool has_port =
-      client.host_port_.find(':', client.host_port_.rfind(']') + 1) != std::string::npos;
-  if (!has_port) client.host_port_ += client.tls_ ? ":443" : ":80";
+  TRY_ASSIGN(client.endpoint_, sdk::Endpoint::Parse(server.url, server.ca_file));
+  client.api_key_ = server.api_key;
   return client;
 }
 
 Task<Result<std::unique_ptr<http::ClientConnection>>> ApiClient::Connect() {
-  auto connection = tls_ ? co_await http::ConnectTls(host_port_, ca_file_, kConnectTimeout)
-                         : co_await http::ClientConnection::Connect(host_port_, kConnectTimeout);
+  auto connection = co_await endpoint_.Connect(kConnectTimeout);
   if (!connection)
     co_return Fail(Code::kUnavailable,
                    "the server at {} cannot be reached: {} (start one with `caisson serve`, or say "
                    "where it is with --url)",
-                   url_, connection.error().message());
+                   url(), connection.error().message());
   co_return connection;
 }
 
@@ -81,47 +78,85 @@ Task<Result<http::Response>> ApiClient::Fetch(http::RequestHead head, std::strin
   co_return response;
 }
 
-Task<Result<ApiClient::Answer>> ApiClient::Call(std::string method, std::string path,
-                                                std::optional<boost::json::value> body) {
+Task<Result<http::Response>> ApiClient::Send(std::string method, std::string path,
+                                             std::string_view type, std::string body) {
   if (api_key_.empty())
     co_return Fail(Code::kUnauthenticated,
                    "there is no API key: set CAISSON_API_KEY to the key that the server printed at "
                    "its start (it is also in the file api-key of its data directory)");
   http::RequestHead head{.method = std::move(method), .target = std::move(path)};
-  head.headers.Set("Host", host_port_);
+  head.headers.Set("Host", endpoint_.host_port);
   head.headers.Set("X-API-KEY", api_key_);
   head.headers.Set("User-Agent", "caisson/" CAISSON_VERSION);
-  std::string text;
-  if (body) {
-    head.headers.Set("Content-Type", "application/json");
-    text = boost::json::serialize(*body);
-  }
-  CO_TRY_ASSIGN(auto response, co_await Fetch(std::move(head), std::move(text)));
+  if (!type.empty()) head.headers.Set("Content-Type", type);
+  CO_TRY_ASSIGN(auto response, co_await Fetch(std::move(head), std::move(body)));
   if (response.status < 200 || response.status > 299)
     co_return tl::unexpected(FromAnswer(response));
+  co_return response;
+}
+
+Task<Result<std::string>> ApiClient::Get(std::string path) {
+  CO_TRY_ASSIGN(auto response, co_await Send("GET", std::move(path), "", ""));
+  co_return std::move(response.body);
+}
+
+Task<Status> ApiClient::Put(std::string path, std::string content) {
+  CO_TRY(co_await Send("PUT", std::move(path), "application/octet-stream", std::move(content)));
+  co_return Status();
+}
+
+Task<Result<ApiClient::Answer>> ApiClient::Call(std::string method, std::string path,
+                                                std::optional<boost::json::value> body) {
+  CO_TRY_ASSIGN(auto response,
+                co_await Send(std::move(method), std::move(path), body ? "application/json" : "",
+                              body ? boost::json::serialize(*body) : ""));
   Answer answer{.body = nullptr, .next_token = std::string(response.headers.Value("X-Next-Token"))};
   if (response.body.empty()) co_return answer;
   boost::system::error_code ec;
   answer.body = boost::json::parse(response.body, ec);
-  if (ec) co_return Fail(Code::kDataLoss, "the answer of {} is not JSON: is it Caisson?", url_);
+  if (ec) co_return Fail(Code::kDataLoss, "the answer of {} is not JSON: is it Caisson?", url());
   co_return answer;
+}
+
+Task<Status> ApiClient::Stream(std::string path, http::Headers headers,
+                               std::function<bool(std::string_view)> take) {
+  CO_TRY_ASSIGN(auto connection, co_await Connect());
+  http::RequestHead head{.method = "GET", .target = std::move(path), .headers = std::move(headers)};
+  head.headers.Set("Host", endpoint_.host_port);
+  head.headers.Set("X-API-KEY", api_key_);
+  head.headers.Set("User-Agent", "caisson/" CAISSON_VERSION);
+  auto sent = co_await connection->SendHead(std::move(head), 0);
+  auto begun = co_await connection->ReadHead();
+  if (!sent || !begun) co_return Fail(Code::kUnavailable, "the server did not answer");
+  http::Response refused;
+  refused.status = begun->status;
+  std::vector<char> buffer(64 << 10);
+  for (;;) {
+    auto size = co_await connection->ReadBody(buffer);
+    if (refused.status == 200) {
+      if (!size || *size == 0) co_return Fail(Code::kUnavailable, "the server ended the stream");
+      if (!take({buffer.data(), *size})) co_return Status();
+      continue;
+    }
+    if (size && *size > 0 && refused.body.size() < kMaxAnswerBytes) {
+      refused.body.append(buffer.data(), *size);
+      continue;
+    }
+    co_return tl::unexpected(FromAnswer(refused));
+  }
 }
 
 http::RequestHead ApiClient::EnvdHead(const boost::json::object& sandbox, std::string path,
                                       std::string_view content_type,
                                       const std::string& user) const {
-  auto text = [&sandbox](std::string_view name) {
-    const auto* value = sandbox.if_contains(name);
-    return value && value->is_string() ? std::string(value->as_string()) : std::string();
-  };
   http::RequestHead head{.method = "POST", .target = std::move(path)};
-  head.headers.Set("Host", host_port_);
-  head.headers.Set("E2b-Sandbox-Id", text("sandboxID"));
+  head.headers.Set("Host", endpoint_.host_port);
+  head.headers.Set("E2b-Sandbox-Id", TextOf(sandbox, "sandboxID"));
   head.headers.Set("E2b-Sandbox-Port", kEnvdPort);
   head.headers.Set("Content-Type", content_type);
   head.headers.Set("Connect-Protocol-Version", "1");
   head.headers.Set("User-Agent", "caisson/" CAISSON_VERSION);
-  if (std::string token = text("envdAccessToken"); !token.empty())
+  if (std::string token = TextOf(sandbox, "envdAccessToken"); !token.empty())
     head.headers.Set("X-Access-Token", token);
   if (!user.empty()) head.headers.Set("Authorization", "Basic " + Base64Encode(user + ":"));
   return head;
@@ -142,6 +177,13 @@ Task<Status> ApiClient::CallEnvd(boost::json::object sandbox, std::string path,
   CO_TRY_ASSIGN(auto response, co_await Fetch(std::move(head), boost::json::serialize(message)));
   if (response.status != 200) co_return tl::unexpected(FromAnswer(response));
   co_return Status();
+}
+
+sdk::EnvdClient ApiClient::Envd(const boost::json::object& sandbox) const {
+  return sdk::ControlClient({.endpoint = endpoint_})
+      .Envd({.id = TextOf(sandbox, "sandboxID"),
+             .access_token = TextOf(sandbox, "envdAccessToken"),
+             .domain = TextOf(sandbox, "domain")});
 }
 
 }  // namespace caisson::cli

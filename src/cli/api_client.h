@@ -2,22 +2,25 @@
 #pragma once
 
 #include <boost/json/value.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "base/async.h"
+#include "cli/server_access.h"
 #include "http/client.h"
+#include "sdk/endpoint.h"
+#include "sdk/envd_client.h"
 
 namespace caisson::cli {
 
 class ApiClient {
  public:
-  // `url`: http:// or https://HOST[:PORT]. Fails with a sentence if it is anything else. `ca_file`:
-  // an authority to trust besides the system's, or "".
-  static Result<ApiClient> Make(std::string url, std::string api_key, std::string ca_file);
+  // The address is http:// or https://HOST[:PORT]; fails with a sentence if it is anything else.
+  static Result<ApiClient> Make(const ServerAccess& server);
 
-  const std::string& url() const { return url_; }
+  const std::string& url() const { return endpoint_.url; }
 
   struct Answer {
     boost::json::value body;  // null if it was empty
@@ -27,6 +30,16 @@ class ApiClient {
   // message.
   Task<Result<Answer>> Call(std::string method, std::string path,
                             std::optional<boost::json::value> body = {});
+
+  // A file, whole.
+  Task<Result<std::string>> Get(std::string path);
+  // PUTs a file.
+  Task<Status> Put(std::string path, std::string content);
+
+  // A streamed answer, piece by piece; `take` returns false to end it. kUnavailable: the server is
+  // not there, or the answer ended.
+  Task<Status> Stream(std::string path, http::Headers headers,
+                      std::function<bool(std::string_view)> take);
 
   // A request to envd of a sandbox, without its body; the connection is ready for SendHead().
   struct EnvdRequest {
@@ -38,19 +51,21 @@ class ApiClient {
                                      std::string content_type, std::string user);
   // One unary call of envd.
   Task<Status> CallEnvd(boost::json::object sandbox, std::string path, boost::json::object message);
+  // A client of it that makes its own connections.
+  sdk::EnvdClient Envd(const boost::json::object& sandbox) const;
 
  private:
   ApiClient() = default;
   Task<Result<std::unique_ptr<http::ClientConnection>>> Connect();
+  // A call with a body of any kind.
+  Task<Result<http::Response>> Send(std::string method, std::string path, std::string_view type,
+                                    std::string body);
   // One whole exchange; keeps the connection for the next.
   Task<Result<http::Response>> Fetch(http::RequestHead head, std::string body);
   http::RequestHead EnvdHead(const boost::json::object& sandbox, std::string path,
                              std::string_view content_type, const std::string& user) const;
 
-  std::string url_;
-  std::string host_port_;
-  bool tls_ = false;
-  std::string ca_file_;
+  sdk::Endpoint endpoint_;
   std::string api_key_;
   std::unique_ptr<http::ClientConnection> idle_;
 };

@@ -1,11 +1,13 @@
-// The only file that includes CLI11, which takes seconds to compile.
+// CLI11 takes seconds to compile: it is included here and in *_options.h only.
 #include "cli/command_line.h"
 
 #include <CLI/CLI.hpp>
 
-#include "base/file.h"
-#include "base/text.h"
+#include "cli/account_options.h"
+#include "cli/build_options.h"
+#include "cli/session_options.h"
 #include "cli/version.h"
+#include "cli/work_options.h"
 
 namespace caisson::cli {
 namespace {
@@ -33,13 +35,15 @@ constexpr const char* kServeFooter =
     "  sudo caisson serve --listen 0.0.0.0:443 --tls auto --domain boxes.example\n"
     "  sudo caisson serve --data-dir /var/lib/caisson --set max_sandboxes=200";
 constexpr const char* kSandboxFooter =
-    "The server is --url, else CAISSON_URL, else E2B_API_URL, else http://127.0.0.1:8000. The key\n"
-    "is CAISSON_API_KEY, else E2B_API_KEY, else the file api-key in CAISSON_DATA_DIR, ./.caisson "
-    "or\n"
+    "The server is --url, else CAISSON_URL, else E2B_API_URL, else that of `caisson login`, else\n"
+    "http://127.0.0.1:8000. The key is CAISSON_API_KEY, else E2B_API_KEY, else that of `caisson\n"
+    "login` for this server, else the file api-key in CAISSON_DATA_DIR, ./.caisson or\n"
     "/var/lib/caisson.\n"
     "\n"
-    "Exit status: 0 done; 1 the server refused or is not there; 2 wrong usage. `exec` passes the\n"
-    "command's own status on (128 + N if signal N ended it) and uses 125 for failures of its own.";
+    "Exit status: 0 done; 1 the server refused or is not there; 2 wrong usage. `exec`, `run` "
+    "and `shell`\n"
+    "pass the command's own status on (128 + N if signal N ended it) and use 125 for failures of "
+    "their own.";
 constexpr const char* kExecFooter =
     "What the command prints comes out here, and its standard input is this one's unless that is "
     "a\n"
@@ -49,61 +53,33 @@ constexpr const char* kExecFooter =
     "  caisson sandbox exec ID -- python3 -c 'print(1+1)'\n"
     "  tar c src | caisson sandbox exec ID --cwd /tmp -- tar x";
 
-constexpr const char* kKeyFooter =
-    "Works on the database in the data directory, with or without a running server; a server "
-    "reads\n"
-    "keys when it starts. Limits: rate_limit (requests per second), rate_burst, create_rate_limit\n"
-    "(sandboxes per minute), max_sandboxes (running at once); 0 is no limit, \"default\" the "
-    "server's.\n"
+constexpr const char* kShellFooter =
+    "A login shell at a terminal of its own, as large as this one. Every key goes to it, also "
+    "Ctrl-C;\n"
+    "`exit` or Ctrl-D leaves. It ends with this command. Without a terminal: `caisson sandbox "
+    "exec`.";
+
+constexpr const char* kRunFooter =
+    "A sandbox is made, gets the files (without a PATH into the user's home, under their own "
+    "names),\n"
+    "runs the command as `exec` does, and is ended, whatever happens.\n"
     "\n"
-    "Examples:\n"
-    "  sudo caisson key add ci --limit max_sandboxes=20 --limit rate_limit=50\n"
-    "  sudo caisson key limit ID max_sandboxes=50 rate_limit=default";
+    "Example:\n"
+    "  caisson sandbox run --file train.py -- python3 train.py";
 
 std::string Lookup(const Environment& environment, const std::string& name) {
   auto it = environment.find(name);
   return it == environment.end() ? "" : it->second;
 }
 
-std::string FirstOf(const Environment& environment, std::initializer_list<const char*> names,
-                    std::string otherwise) {
-  for (const char* name : names)
-    if (std::string value = Lookup(environment, name); !value.empty()) return value;
-  return otherwise;
-}
-
-// Where servers of this machine keep their data, as far as it can be known.
-std::vector<std::string> DataDirs(const Environment& environment) {
-  std::vector<std::string> dirs{".caisson", "/var/lib/caisson"};
-  if (std::string dir = Lookup(environment, "CAISSON_DATA_DIR"); !dir.empty())
-    dirs.insert(dirs.begin(), dir);
-  return dirs;
-}
-
-std::string FindApiKey(const Environment& environment) {
-  std::string key = FirstOf(environment, {"CAISSON_API_KEY", "E2B_API_KEY"}, "");
-  if (!key.empty()) return key;
-  for (const std::string& dir : DataDirs(environment))
-    if (auto text = ReadFile(dir + "/api-key", 4096)) return std::string(Trim(*text));
-  return "";
-}
-
-std::string FindAuthority(const Environment& environment) {
-  for (const std::string& dir : DataDirs(environment))
-    if (std::string file = dir + "/tls/ca.pem"; ReadFile(file, 1 << 20)) return file;
-  return "";
-}
-
-Result<StringMap> ParsePairs(const std::vector<std::string>& pairs, std::string_view option) {
-  StringMap map;
-  for (const std::string& pair : pairs) {
-    size_t equals = pair.find('=');
-    if (equals == std::string::npos || equals == 0)
-      return Fail(Code::kInvalidArgument, "{}: '{}' is not NAME=VALUE", option, pair);
-    map[pair.substr(0, equals)] = pair.substr(equals + 1);
-  }
-  return map;
-}
+constexpr const char* kDatabaseFooter =
+    "A server migrates its database when it starts; this is for looking first, and for going back\n"
+    "to an older caisson: stop the server, make a backup, roll back, start the older one.\n"
+    "\n"
+    "Examples:\n"
+    "  sudo caisson database status\n"
+    "  sudo caisson database backup /backup/caisson.db\n"
+    "  sudo caisson database rollback --to 3";
 
 // The settings a sub-command takes: named options for the common ones, --set for all.
 class ConfigOptions {
@@ -115,10 +91,14 @@ class ConfigOptions {
         ->type_name("NAME=VALUE")
         ->allow_extra_args(false);
   }
+  void AddDatabaseTo(CLI::App& app) {
+    Add(app, "--database-url", "database_url", "URL",
+        "sqlite:///PATH or postgresql://... [DATA_DIR/db/caisson.db]");
+  }
   void AddServerOptionsTo(CLI::App& app) {
     Add(app, "--listen", "listen", "IP:PORT", "where to listen [127.0.0.1:8000]");
     Add(app, "--domain", "domain", "DOMAIN", "previews are at PORT-ID.DOMAIN [caisson.localhost]");
-    Add(app, "--database-url", "database_url", "URL", "sqlite:///PATH [DATA_DIR/db/caisson.db]");
+    AddDatabaseTo(app);
     Add(app, "--tls", "tls", "off|auto|files", "auto makes a local authority once [off]");
     Add(app, "--tls-cert", "tls_cert_file", "FILE", "certificate chain (PEM) for --tls files");
     Add(app, "--tls-key", "tls_key_file", "FILE", "private key (PEM) for --tls files");
@@ -157,9 +137,11 @@ class SandboxOptions {
     AddCommon(app);
     app.require_subcommand(1);
     AddCreate(*app.add_subcommand("create", "make a sandbox and print its id"));
-    AddSimple(app, "list", "all sandboxes of your key", ListSandboxes{});
+    AddList(*app.add_subcommand("list", "all sandboxes of your key"));
     AddOne<ShowSandbox>(app, "info", "everything about one sandbox");
     AddExec(*app.add_subcommand("exec", "run a command in a sandbox"));
+    AddShell(*app.add_subcommand("shell", "work in a sandbox from this terminal"));
+    AddRun(*app.add_subcommand("run", "run a command in a sandbox of its own, which then ends"));
     AddKill(*app.add_subcommand("kill", "end sandboxes"));
     AddOne<ShowLogs>(app, "logs", "what happened to a sandbox");
     AddOne<ShowTimeline>(app, "timeline", "what happened to a sandbox and why, also after its end");
@@ -191,12 +173,8 @@ class SandboxOptions {
 
   Result<SandboxCommand> Build(const Environment& environment) {
     TRY(Fill());
-    std::string url = FirstOf(environment, {"CAISSON_URL", "E2B_API_URL"}, "http://127.0.0.1:8000");
-    return SandboxCommand{.url = url_.empty() ? url : url_,
-                          .api_key = FindApiKey(environment),
-                          .ca_file = FindAuthority(environment),
-                          .json = json_,
-                          .action = action_};
+    return SandboxCommand{
+        .server = FindServer(environment, url_), .json = json_, .action = action_};
   }
 
  private:
@@ -211,6 +189,13 @@ class SandboxOptions {
       *exec = exec_;
       exec->id = id_;
       TRY_ASSIGN(exec->env, ParsePairs(env_, "-e"));
+    } else if (auto* shell = std::get_if<ShellInSandbox>(&action_)) {
+      *shell = {.id = id_, .user = exec_.user, .cwd = exec_.cwd};
+      TRY_ASSIGN(shell->env, ParsePairs(env_, "-e"));
+    } else if (auto* run = std::get_if<RunInSandbox>(&action_)) {
+      *run = {.create = create_, .exec = exec_, .files = files_};
+      TRY_ASSIGN(run->exec.env, ParsePairs(env_, "-e"));
+      run->create.internet = !no_internet_;
     } else if (auto* kill = std::get_if<KillSandboxes>(&action_)) {
       *kill = kill_;
       if (kill->all != kill->ids.empty())
@@ -253,8 +238,9 @@ class SandboxOptions {
   void Choose(CLI::App& app, SandboxAction action) {
     app.callback([this, action] { action_ = action; });
   }
-  void AddSimple(CLI::App& app, const char* name, const char* help, SandboxAction action) {
-    Choose(*app.add_subcommand(name, help), std::move(action));
+  void AddList(CLI::App& app) {
+    app.alias("ls");
+    Choose(app, ListSandboxes{});
   }
   template <class Action>
   void AddOne(CLI::App& app, const char* name, const char* help) {
@@ -263,20 +249,23 @@ class SandboxOptions {
     Choose(*sub, Action{});
   }
   void AddId(CLI::App& app) { app.add_option("ID", id_, "the sandbox")->required(); }
-  void AddEnv(CLI::App& app, const char* help) {
+  void AddEnv(CLI::App& app, const std::string& help) {
     app.add_option("-e,--env", env_, help)->type_name("NAME=VALUE")->allow_extra_args(false);
   }
 
-  void AddCreate(CLI::App& app) {
+  void AddFresh(CLI::App& app) {
     app.add_option("--template", create_.template_name, "what it starts from [base]")
         ->type_name("NAME");
     app.add_option("--timeout", create_.timeout_s, "seconds until it ends [300]")
         ->type_name("SECONDS");
+    app.add_flag("--no-internet", no_internet_, "it reaches nothing outside itself");
+  }
+  void AddCreate(CLI::App& app) {
+    AddFresh(app);
     AddEnv(app, "variable of every process in it; may be repeated");
     app.add_option("--metadata", metadata_, "your own label; may be repeated")
         ->type_name("NAME=VALUE")
         ->allow_extra_args(false);
-    app.add_flag("--no-internet", no_internet_, "it reaches nothing outside itself");
     app.add_flag("--auto-pause", create_.auto_pause, "paused, not killed, when its time is over");
     app.add_flag("--auto-resume", create_.auto_resume, "resumed by traffic when it is paused");
     Choose(app, CreateSandbox{});
@@ -284,11 +273,32 @@ class SandboxOptions {
   void AddExec(CLI::App& app) {
     app.footer(kExecFooter);
     AddId(app);
+    AddCommand(app);
+    Choose(app, ExecInSandbox{});
+  }
+  void AddShell(CLI::App& app) {
+    app.footer(kShellFooter);
+    AddId(app);
+    AddSurroundings(app, "shell");
+    Choose(app, ShellInSandbox{});
+  }
+  void AddRun(CLI::App& app) {
+    app.footer(kRunFooter);
+    AddFresh(app);
+    app.add_option("--file", files_, "a file of this machine that it gets; may be repeated")
+        ->type_name("LOCAL[:PATH]")
+        ->allow_extra_args(false);
+    AddCommand(app);
+    Choose(app, RunInSandbox{});
+  }
+  void AddSurroundings(CLI::App& app, const std::string& what) {
     app.add_option("--user", exec_.user, "the Linux user [the template's]")->type_name("NAME");
     app.add_option("--cwd", exec_.cwd, "where to run it [the user's home]")->type_name("DIR");
-    AddEnv(app, "variable of the command; may be repeated");
+    AddEnv(app, "variable of the " + what + "; may be repeated");
+  }
+  void AddCommand(CLI::App& app) {
+    AddSurroundings(app, "command");
     app.add_option("COMMAND", exec_.command, "after --: the program and its arguments")->required();
-    Choose(app, ExecInSandbox{});
   }
   void AddKill(CLI::App& app) {
     app.add_option("ID", kill_.ids, "the sandboxes");
@@ -346,6 +356,7 @@ class SandboxOptions {
   uint16_t port_ = 0;
   std::vector<std::string> env_;
   std::vector<std::string> metadata_;
+  std::vector<std::string> files_;
   bool no_internet_ = false;
   bool without_memory_ = false;
   int64_t timeout_s_ = 300;
@@ -355,49 +366,39 @@ class SandboxOptions {
   DrainServer drain_;
 };
 
-// caisson key ...
-class KeyOptions {
+// caisson database ...
+class DatabaseOptions {
  public:
   void AddTo(CLI::App& app) {
     app.require_subcommand(1);
     app.fallthrough();
-    app.footer(kKeyFooter);
+    app.footer(kDatabaseFooter);
+    config_.AddDatabaseTo(app);
     config_.AddTo(app);
-    app.add_flag("--json", json_, "print JSON");
-    CLI::App* add = app.add_subcommand("add", "make a key and print it, once");
-    add->add_option("NAME", name_, "what it is for")->required();
-    add->add_option("--limit", limits_, "what it may do; may be repeated")
-        ->type_name("NAME=NUMBER")
-        ->allow_extra_args(false);
-    add->callback([this] { action_ = AddKey{}; });
-    app.add_subcommand("list", "all keys but the first")->callback([this] {
-      action_ = ListKeys{};
+    app.add_flag("--json", command_.json, "print JSON");
+    using Action = DatabaseCommand::Action;
+    app.add_subcommand("status", "every step of the schema, and which are applied");
+    app.add_subcommand("migrate", "apply the missing steps")->callback([this] {
+      command_.action = Action::kMigrate;
     });
-    CLI::App* limit = app.add_subcommand("limit", "change what a key may do");
-    limit->add_option("ID", name_, "the key")->required();
-    limit->add_option("LIMIT", limits_, "NAME=NUMBER")->required();
-    limit->callback([this] { action_ = LimitKey{}; });
-    CLI::App* revoke = app.add_subcommand("revoke", "make a key invalid for ever");
-    revoke->add_option("ID", name_, "the key")->required();
-    revoke->callback([this] { action_ = RevokeKey{}; });
+    CLI::App* rollback = app.add_subcommand("rollback", "undo steps; what they hold is lost");
+    rollback->add_option("--to", command_.version, "the last step that stays; 0 is none")
+        ->type_name("NUMBER")
+        ->required();
+    rollback->callback([this] { command_.action = Action::kRollback; });
+    CLI::App* backup = app.add_subcommand("backup", "copy it while it is in use (SQLite)");
+    backup->add_option("file", command_.file, "a new file")->type_name("FILE")->required();
+    backup->callback([this] { command_.action = Action::kBackup; });
   }
 
-  Result<KeyCommand> Build(const Environment& environment) {
-    KeyCommand command{.json = json_, .action = action_};
-    TRY_ASSIGN(command.config, config_.Build(environment));
-    TRY_ASSIGN(StringMap limits, ParsePairs(limits_, "limit"));
-    if (auto* add = std::get_if<AddKey>(&command.action)) *add = {name_, limits};
-    if (auto* limit = std::get_if<LimitKey>(&command.action)) *limit = {name_, limits};
-    if (auto* revoke = std::get_if<RevokeKey>(&command.action)) revoke->id = name_;
-    return command;
+  Result<DatabaseCommand> Build(const Environment& environment) {
+    TRY_ASSIGN(command_.config, config_.Build(environment));
+    return command_;
   }
 
  private:
   ConfigOptions config_;
-  bool json_ = false;
-  std::string name_;
-  std::vector<std::string> limits_;
-  std::variant<AddKey, ListKeys, LimitKey, RevokeKey> action_;
+  DatabaseCommand command_;
 };
 
 Exit FromCli(const CLI::App& app, const CLI::ParseError& error) {
@@ -422,6 +423,16 @@ tl::expected<Command, Exit> Chosen(Result<T> result) {
 
 }  // namespace
 
+Environment ReadEnvironment() {
+  Environment environment;
+  for (char** entry = environ; *entry; ++entry) {
+    std::string_view text = *entry;
+    if (size_t equals = text.find('='); equals != std::string_view::npos)
+      environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return environment;
+}
+
 tl::expected<Command, Exit> ParseCommandLine(int argc, const char* const* argv,
                                              const Environment& environment) {
   CLI::App app(kAbout, "caisson");
@@ -432,7 +443,11 @@ tl::expected<Command, Exit> ParseCommandLine(int argc, const char* const* argv,
 
   ConfigOptions serve_options, doctor_options;
   SandboxOptions sandbox_options, snapshot_options, drain_options;
-  KeyOptions key_options;
+  AccountOptions key_options, user_options, token_options, login_options;
+  WorkOptions agent_options, task_options, run_options;
+  SessionOptions session_options;
+  BuildOptions build_options;
+  DatabaseOptions database_options;
   bool doctor_json = false;
   CLI::App* serve = app.add_subcommand("serve", "run the server (needs root)");
   serve_options.AddServerOptionsTo(*serve);
@@ -446,7 +461,26 @@ tl::expected<Command, Exit> ParseCommandLine(int argc, const char* const* argv,
       app.add_subcommand("drain", "pause every sandbox of a server and let none start");
   drain_options.AddDrainTo(*drain);
   CLI::App* key = app.add_subcommand("key", "make, limit and revoke API keys of a server");
-  key_options.AddTo(*key);
+  key_options.AddKeysTo(*key);
+  CLI::App* user = app.add_subcommand("user", "add, change and disable users of a server");
+  user_options.AddUsersTo(*user);
+  CLI::App* token =
+      app.add_subcommand("github-token", "the token that opens pull requests in your name");
+  token_options.AddGithubTokensTo(*token);
+  CLI::App* login = app.add_subcommand("login", "store the address of a server and an API key");
+  login_options.AddLoginTo(*login);
+  CLI::App* agent = app.add_subcommand("agent", "make and delete agents");
+  agent_options.AddAgentsTo(*agent);
+  CLI::App* task = app.add_subcommand("task", "give work to agents and watch them");
+  task_options.AddTasksTo(*task);
+  CLI::App* run = app.add_subcommand("run", "see and retry attempts at tasks");
+  run_options.AddRunsTo(*run);
+  CLI::App* session = app.add_subcommand("session", "talk with an agent in a sandbox");
+  session_options.AddTo(*session);
+  CLI::App* database = app.add_subcommand("database", "schema and backup of a server's database");
+  CLI::App* build = app.add_subcommand("build", "build projects and see their previews");
+  build_options.AddTo(*build);
+  database_options.AddTo(*database);
   CLI::App* doctor =
       app.add_subcommand("doctor", "say what this machine can and cannot do for sandboxes");
   doctor_options.AddTo(*doctor);
@@ -467,7 +501,16 @@ tl::expected<Command, Exit> ParseCommandLine(int argc, const char* const* argv,
     TRY_ASSIGN(Config config, OrUsage(doctor_options.Build(environment)));
     return DoctorCommand{std::move(config), doctor_json};
   }
+  if (app.got_subcommand(database)) return Chosen(database_options.Build(environment));
   if (app.got_subcommand(key)) return Chosen(key_options.Build(environment));
+  if (app.got_subcommand(user)) return Chosen(user_options.Build(environment));
+  if (app.got_subcommand(token)) return Chosen(token_options.Build(environment));
+  if (app.got_subcommand(login)) return Chosen(login_options.Build(environment));
+  if (app.got_subcommand(agent)) return Chosen(agent_options.Build(environment));
+  if (app.got_subcommand(task)) return Chosen(task_options.Build(environment));
+  if (app.got_subcommand(run)) return Chosen(run_options.Build(environment));
+  if (app.got_subcommand(session)) return Chosen(session_options.Build(environment));
+  if (app.got_subcommand(build)) return Chosen(build_options.Build(environment));
   if (app.got_subcommand(sandbox)) return Chosen(sandbox_options.Build(environment));
   if (app.got_subcommand(snapshot)) return Chosen(snapshot_options.Build(environment));
   if (app.got_subcommand(drain)) return Chosen(drain_options.Build(environment));

@@ -8,10 +8,15 @@
 #include <vector>
 
 #include "base/config.h"
+#include "cli/build_action.h"
+#include "cli/server_access.h"
+#include "cli/session_action.h"
+#include "cli/work_action.h"
 
 namespace caisson::cli {
 
-using Environment = std::map<std::string, std::string>;
+// Of this process.
+Environment ReadEnvironment();
 using StringMap = std::map<std::string, std::string>;
 
 struct ServeCommand {
@@ -22,11 +27,20 @@ struct DoctorCommand {
   bool json = false;
 };
 struct VersionCommand {};
+struct DatabaseCommand {
+  Config config;
+  bool json = false;
+  enum class Action { kStatus, kMigrate, kRollback, kBackup } action = Action::kStatus;
+  int64_t version = 0;  // for kRollback
+  std::string file;     // for kBackup
+};
 
-// ---- caisson key ... --------------------------------------------------------------
+// ---- caisson key ..., caisson user ..., caisson github-token ..., caisson login ---------
 struct AddKey {
   std::string name;
-  StringMap limits;  // by the names of store::KeyLimits
+  std::string user;   // name or id; "" = a user of its own, unless it is `mine`
+  bool mine = false;  // of the caller
+  StringMap limits;   // by the names of store::KeyLimits
 };
 struct ListKeys {};
 struct LimitKey {
@@ -36,10 +50,36 @@ struct LimitKey {
 struct RevokeKey {
   std::string id;
 };
-struct KeyCommand {
-  Config config;
+struct AddUser {
+  std::string name;
+  std::string role;
+  bool password = false;  // read one
+};
+struct ListUsers {};
+struct SetUserPassword {
+  std::string user;  // name or id
+};
+struct SetUserRole {
+  std::string user;
+  std::string role;
+};
+struct DisableUser {
+  std::string user;
+  bool disabled = true;
+};
+struct LogIn {
+  std::string file;  // where it is stored
+};
+struct SetGithubToken {};
+struct ShowGithubToken {};
+struct DeleteGithubToken {};
+using AccountAction = std::variant<AddKey, ListKeys, LimitKey, RevokeKey, AddUser, ListUsers,
+                                   SetUserPassword, SetUserRole, DisableUser, LogIn, SetGithubToken,
+                                   ShowGithubToken, DeleteGithubToken>;
+struct AccountCommand {
+  ServerAccess server;
   bool json = false;
-  std::variant<AddKey, ListKeys, LimitKey, RevokeKey> action;
+  AccountAction action;
 };
 
 // ---- caisson sandbox ... ----------------------------------------------------------
@@ -62,6 +102,18 @@ struct ExecInSandbox {
   std::string cwd;   // "" = the user's home
   StringMap env;
   std::vector<std::string> command;
+};
+struct ShellInSandbox {
+  std::string id;
+  std::string user;  // "" = the template's default
+  std::string cwd;   // "" = the user's home
+  StringMap env;
+};
+// A sandbox for one command, which ends with it.
+struct RunInSandbox {
+  CreateSandbox create;
+  ExecInSandbox exec;              // its id is not known yet
+  std::vector<std::string> files;  // "LOCAL" or "LOCAL:PATH": they are there before the command
 };
 struct KillSandboxes {
   std::vector<std::string> ids;
@@ -113,20 +165,20 @@ struct DrainServer {
   bool end = false;
 };
 using SandboxAction =
-    std::variant<CreateSandbox, ListSandboxes, ShowSandbox, ExecInSandbox, KillSandboxes, ShowLogs,
-                 ShowTimeline, SaveDiagnostics, ShowMetrics, ShowUrl, PauseSandbox, ResumeSandbox,
-                 ForkSandbox, MakeSnapshot, ListSnapshots, DeleteSnapshots, DrainServer>;
+    std::variant<CreateSandbox, ListSandboxes, ShowSandbox, ExecInSandbox, ShellInSandbox,
+                 RunInSandbox, KillSandboxes, ShowLogs, ShowTimeline, SaveDiagnostics, ShowMetrics,
+                 ShowUrl, PauseSandbox, ResumeSandbox, ForkSandbox, MakeSnapshot, ListSnapshots,
+                 DeleteSnapshots, DrainServer>;
 // Something a server is asked to do.
 struct SandboxCommand {
-  std::string url;      // of the server
-  std::string api_key;  // "" if none was found
-  std::string ca_file;  // the authority of a local server with --tls auto; "" if none was found
+  ServerAccess server;
   bool json = false;
   SandboxAction action;
 };
 
 using Command =
-    std::variant<ServeCommand, SandboxCommand, KeyCommand, DoctorCommand, VersionCommand>;
+    std::variant<ServeCommand, SandboxCommand, AccountCommand, WorkCommand, SessionCommand,
+                 BuildCommand, DatabaseCommand, DoctorCommand, VersionCommand>;
 
 // The program ends here: it was asked for help, or the command line makes no sense.
 struct Exit {

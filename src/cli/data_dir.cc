@@ -46,10 +46,7 @@ Status PrepareDataDir(const Config& config, const ServerUser& user) {
   if (config.tls == "auto") TRY(MakeDir(config.data_dir + "/tls", 0755, 0, 0));
 
   DatabasePath database = FindDatabase(config.database_url);
-  if (database.dir.empty())
-    return Fail(Code::kInvalidArgument,
-                "the database URL must be sqlite:///absolute/path.db, not '{}'",
-                config.database_url);
+  if (database.dir.empty()) return {};
   if (database.dir != config.data_dir + "/db" && fs::exists(database.dir, ec)) return {};
   fs::create_directories(fs::path(database.dir).parent_path(), ec);
   TRY(MakeDir(database.dir, 0700, user.uid, user.gid));

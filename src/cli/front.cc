@@ -1,5 +1,6 @@
 #include "cli/front.h"
 
+#include "api/refusal.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -8,6 +9,10 @@ namespace {
 
 // Asked every few seconds by machines; their lines would bury the others.
 bool IsProbe(std::string_view route) { return route == "/health" || route == "/metrics"; }
+
+bool ChangesSomething(std::string_view method) {
+  return method != "GET" && method != "HEAD" && method != "OPTIONS";
+}
 
 http::Response NoSuchRoute(const http::RequestHead& request) {
   return http::Response::Json(
@@ -26,6 +31,16 @@ http::Response WrongMethod(const http::RequestHead& request,
   return response;
 }
 
+// Each API in its own shape.
+http::Response NoHandler(const http::Exchange& exchange, const std::vector<std::string>& allowed) {
+  const http::RequestHead& request = exchange.request();
+  if (!request.Path().starts_with("/api/"))
+    return allowed.empty() ? NoSuchRoute(request) : WrongMethod(request, allowed);
+  if (allowed.empty()) return api::NoSuchRoute(request, exchange.request_id());
+  return api::WrongMethod(request, fmt::format("{}", fmt::join(allowed, ", ")),
+                          exchange.request_id());
+}
+
 }  // namespace
 
 Task<void> Front::Handle(http::Exchange& exchange) {
@@ -42,10 +57,8 @@ Task<void> Front::Handle(http::Exchange& exchange) {
   std::string route = match.pattern.empty() ? "none" : match.pattern;
   if (match.handler)
     co_await (*match.handler)(exchange, std::move(match.params));
-  else if (match.allowed.empty())
-    (void)co_await exchange.Send(NoSuchRoute(request));
   else
-    (void)co_await exchange.Send(WrongMethod(request, match.allowed));
+    (void)co_await exchange.Send(NoHandler(exchange, match.allowed));
   Record(exchange, route, begun);
 }
 
@@ -61,6 +74,11 @@ void Front::Record(const http::Exchange& exchange, const std::string& route,
       .AddHistogram("caisson_http_request_seconds", "Duration of requests to the control plane.",
                     LatencyBuckets(), {{"route", route}})
       .Observe(took.count());
+  if (exchange.status() && !IsProbe(route))
+    alerts_.Count({.took = took,
+                   .status = exchange.status(),
+                   .changes = ChangesSomething(exchange.request().method),
+                   .timed = !lasting_.contains(exchange.request().method + " " + route)});
   // SECURITY: the route's pattern, not the target: queries carry signatures and paths carry names.
   Log(IsProbe(route) ? LogLevel::kDebug : LogLevel::kInfo, "request",
       {{"method", exchange.request().method},

@@ -1,33 +1,31 @@
 #include <cstdio>
 #include <exception>
 
+#include "cli/account_command.h"
+#include "cli/build_command.h"
 #include "cli/command_line.h"
+#include "cli/database_command.h"
 #include "cli/doctor.h"
-#include "cli/key_command.h"
 #include "cli/sandbox_command.h"
 #include "cli/serve.h"
+#include "cli/session_command.h"
 #include "cli/version.h"
+#include "cli/work_command.h"
 
 namespace caisson::cli {
 namespace {
 
 int Run(ServeCommand command) { return Serve(std::move(command.config)); }
 int Run(const SandboxCommand& command) { return RunSandboxCommand(command); }
-int Run(const KeyCommand& command) { return RunKeyCommand(command); }
+int Run(const AccountCommand& command) { return RunAccountCommand(command); }
+int Run(const WorkCommand& command) { return RunWorkCommand(command); }
+int Run(const SessionCommand& command) { return RunSessionCommand(command); }
+int Run(const BuildCommand& command) { return RunBuildCommand(command); }
+int Run(const DatabaseCommand& command) { return RunDatabaseCommand(command); }
 int Run(const DoctorCommand& command) { return RunDoctor(command); }
 int Run(const VersionCommand&) {
   fmt::print("{}\n", VersionText());
   return 0;
-}
-
-Environment ReadEnvironment() {
-  Environment environment;
-  for (char** entry = environ; *entry; ++entry) {
-    std::string_view text = *entry;
-    if (size_t equals = text.find('='); equals != std::string_view::npos)
-      environment.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return environment;
 }
 
 int Main(int argc, char** argv) {

@@ -39,16 +39,19 @@ constexpr uint64_t kPrivate = 1 << 18;  // MS_PRIVATE
 
 // SECURITY: whoever takes over the server can change nothing but its database.
 Status ConfineFiles(const std::string& writable_dir) {
-  if (mkdir(kWritableDir, 0755) && errno != EEXIST) return FailErrno("creating {}", kWritableDir);
+  bool writes = !writable_dir.empty();
+  if (writes && mkdir(kWritableDir, 0755) && errno != EEXIST)
+    return FailErrno("creating {}", kWritableDir);
   if (unshare(CLONE_NEWNS)) return FailErrno("making a private view of the file system");
   // Private first: nothing below may show up in the host's own mount table.
   if (SetMountAttributes("/", {.propagation = kPrivate}))
     return FailErrno("making the view of the file system private");
-  UniqueFd writable(OpenTree(writable_dir.c_str()));
-  if (!writable) return FailErrno("opening {}", writable_dir);
+  UniqueFd writable(writes ? OpenTree(writable_dir.c_str()) : -1);
+  if (writes && !writable) return FailErrno("opening {}", writable_dir);
   if (SetMountAttributes("/", {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID}))
     return FailErrno("making the file system read-only");
-  if (MoveMount(writable.get(), kWritableDir)) return FailErrno("mounting {}", writable_dir);
+  if (writes && MoveMount(writable.get(), kWritableDir))
+    return FailErrno("mounting {}", writable_dir);
   return {};
 }
 
@@ -67,6 +70,8 @@ Status BecomeUser(const ServerUser& user) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, 2> none{};
   if (syscall(SYS_capset, &header, none.data())) return FailErrno("dropping capabilities");
+  // Libraries look there for settings of theirs (libpq for certificates); root's are out of reach.
+  setenv("HOME", user.home.c_str(), 1);
   // Going back must be impossible; if it is not, something is very wrong.
   if (setuid(0) == 0) return Fail(Code::kInternal, "root could not be given up");
   return {};
@@ -88,7 +93,7 @@ Result<ServerUser> FindServerUser(const std::string& name) {
   if (found->pw_uid == 0)
     return Fail(Code::kInvalidArgument,
                 "the setting `user` must not be root: the HTTP server runs without privileges");
-  return ServerUser{name, found->pw_uid, found->pw_gid};
+  return ServerUser{name, found->pw_uid, found->pw_gid, found->pw_dir};
 }
 
 Status DropPrivileges(const ServerUser& user, const std::string& writable_dir) {

@@ -13,6 +13,7 @@ struct ServerUser {
   std::string name;
   uid_t uid = 0;
   gid_t gid = 0;
+  std::string home = "/";
 };
 
 // Fails if there is no such user, or if it is root.
@@ -23,8 +24,8 @@ inline constexpr const char* kWritableDir = "/run/caisson";
 
 // Becomes `user` for good: no capabilities, no way to gain any, not traceable. The file system
 // turns read-only for this process, except `writable_dir`, which is found at kWritableDir from now
-// on (the user need not be able to reach its real place, for example in somebody's home). Call it
-// while there is only one thread.
+// on (the user need not be able to reach its real place, for example in somebody's home); "" = no
+// directory. Call it while there is only one thread.
 Status DropPrivileges(const ServerUser& user, const std::string& writable_dir);
 
 // Lets this process open as many files as `wanted`, or as many as the kernel allows.

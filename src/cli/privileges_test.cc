@@ -78,6 +78,17 @@ TEST_F(PrivilegesTest, OnlyItsOwnDirectoryCanBeWritten) {
   EXPECT_EQ(info.st_uid, user_.uid);
 }
 
+TEST_F(PrivilegesTest, NothingCanBeWrittenWithoutADirectory) {
+  EXPECT_EQ(AsServer(user_, "",
+                     [] {
+                       if (open("/tmp/x", O_WRONLY | O_CREAT, 0600) >= 0 || errno != EROFS)
+                         return 1;
+                       const char* home = getenv("HOME");
+                       return home && std::string_view(home) == "/nonexistent" ? 0 : 2;
+                     }),
+            0);
+}
+
 TEST_F(PrivilegesTest, TheHostSeesNoMount) {
   ASSERT_EQ(AsServer(user_, dir_, [] { return 0; }), 0);
   auto mounts = ReadFile("/proc/self/mountinfo");

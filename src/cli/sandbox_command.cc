@@ -11,12 +11,15 @@
 #include "base/time.h"
 #include "cli/api_client.h"
 #include "cli/exec.h"
+#include "cli/shell.h"
 #include "cli/table.h"
 
 namespace caisson::cli {
 namespace {
 
 namespace json = boost::json;
+
+constexpr size_t kMaxFile = 1 << 30;  // of a file for `run`; the server has a limit of its own
 
 void Print(std::string_view text) { fwrite(text.data(), 1, text.size(), stdout); }
 void PrintJson(const json::value& value) { Print(json::serialize(value) + "\n"); }
@@ -75,14 +78,7 @@ class Runner {
   Runner(ApiClient& client, bool as_json) : client_(client), json_(as_json) {}
 
   Task<Result<int>> Run(CreateSandbox create) {
-    json::object body{{"templateID", create.template_name},
-                      {"timeout", create.timeout_s},
-                      {"metadata", ToObject(create.metadata)},
-                      {"envVars", ToObject(create.env)},
-                      {"allow_internet_access", create.internet},
-                      {"autoPause", create.auto_pause},
-                      {"autoResume", {{"enabled", create.auto_resume}}}};
-    CO_TRY_ASSIGN(auto made, co_await client_.Call("POST", "/v2/sandboxes", body));
+    CO_TRY_ASSIGN(auto made, co_await Make(create));
     if (json_)
       PrintJson(made.body);
     else
@@ -135,6 +131,22 @@ class Runner {
   }
 
   Task<Result<int>> Run(ExecInSandbox exec) { co_return co_await Exec(client_, std::move(exec)); }
+
+  Task<Result<int>> Run(ShellInSandbox shell) {
+    co_return co_await Shell(client_, std::move(shell));
+  }
+
+  // Ends the sandbox whatever became of the command; should this program be killed, its time ends.
+  Task<Result<int>> Run(RunInSandbox run) {
+    CO_TRY_ASSIGN(auto made, co_await Make(run.create));
+    run.exec.id = Text(AsObject(made.body), "sandboxID");
+    Result<int> status = co_await FillAndExec(run);
+    auto ended = co_await client_.Call("DELETE", "/sandboxes/" + PercentEncode(run.exec.id));
+    if (!ended && ended.error().code() != Code::kNotFound)
+      fmt::print(stderr, "caisson: the sandbox {} was not ended: {}\n", run.exec.id,
+                 ended.error().message());
+    co_return status;
+  }
 
   Task<Result<int>> Run(KillSandboxes kill) {
     if (kill.all) {
@@ -323,6 +335,31 @@ class Runner {
     return 0;
   }
 
+  Task<Result<ApiClient::Answer>> Make(const CreateSandbox& create) {
+    json::object body{{"templateID", create.template_name},
+                      {"timeout", create.timeout_s},
+                      {"metadata", ToObject(create.metadata)},
+                      {"envVars", ToObject(create.env)},
+                      {"allow_internet_access", create.internet},
+                      {"autoPause", create.auto_pause},
+                      {"autoResume", {{"enabled", create.auto_resume}}}};
+    co_return co_await client_.Call("POST", "/v2/sandboxes", body);
+  }
+
+  Task<Result<int>> FillAndExec(const RunInSandbox& run) {
+    for (const std::string& file : run.files) {
+      size_t colon = file.find(':');
+      std::string local = file.substr(0, colon);
+      std::string path =
+          colon == file.npos ? local.substr(local.rfind('/') + 1) : file.substr(colon + 1);
+      CO_TRY_ASSIGN(std::string content, ReadFile(local, kMaxFile));
+      CO_TRY(co_await client_.Put(fmt::format("/api/v1/sandboxes/{}/files?path={}",
+                                              PercentEncode(run.exec.id), PercentEncode(path)),
+                                  std::move(content)));
+    }
+    co_return co_await Exec(client_, run.exec);
+  }
+
   Task<Result<json::object>> Get(std::string id) {
     CO_TRY_ASSIGN(auto answer, co_await client_.Call("GET", "/sandboxes/" + PercentEncode(id)));
     co_return AsObject(answer.body);
@@ -362,7 +399,7 @@ Task<void> RunAction(ApiClient& client, const SandboxCommand& command, Result<in
 }  // namespace
 
 int RunSandboxCommand(const SandboxCommand& command) {
-  auto client = ApiClient::Make(command.url, command.api_key, command.ca_file);
+  auto client = ApiClient::Make(command.server);
   Result<int> result = 0;
   if (client) {
     asio::io_context loop(1);
@@ -380,7 +417,10 @@ int RunSandboxCommand(const SandboxCommand& command) {
   }
   fmt::print(stderr, "caisson: {}\n", Printable(result.error().message()));
   fflush(stderr);
-  _exit(std::holds_alternative<ExecInSandbox>(command.action) ? kExecFailed : 1);
+  bool runs = std::holds_alternative<ExecInSandbox>(command.action) ||
+              std::holds_alternative<ShellInSandbox>(command.action) ||
+              std::holds_alternative<RunInSandbox>(command.action);
+  _exit(runs ? kExecFailed : 1);
 }
 
 }  // namespace caisson::cli

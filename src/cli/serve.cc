@@ -2,20 +2,26 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdio>
 
+#include "base/encoding.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/app.h"
+#include "cli/command_line.h"
 #include "cli/data_dir.h"
 #include "cli/privileges.h"
 #include "http/tls.h"
 #include "sandbox/secrets.h"
+#include "session/tier_models.h"
 
 namespace caisson::cli {
 namespace {
@@ -42,7 +48,27 @@ Status CheckRoot() {
               "Run it with sudo.");
 }
 
+// A variable that looks like a setting and is none is most likely misspelled.
+void WarnOfUnknown(const Environment& environment) {
+  constexpr std::string_view kPrefix = "CAISSON_";
+  constexpr std::array kOthers = {"CAISSON_API_KEY", "CAISSON_CONFIG", "CAISSON_URL",
+                                  "CAISSON_FLOW_CRASH_AT"};
+  for (const auto& [name, value] : environment) {
+    if (!name.starts_with(kPrefix) || std::ranges::count(kOthers, name) > 0) continue;
+    Config any;  // every kind of setting takes a 0
+    if (!SetConfigField(any, ToLower(name.substr(kPrefix.size())), "0"))
+      LogWarn("there is no such setting", {{"variable", name}});
+  }
+}
+
 // The key a person uses: from the environment, or from the file that KeyRing::Open has made.
+// What somebody set, so that the log tells how this server ran. SECURITY: no secrets.
+void LogSettings(const Config& config) {
+  for (const ShownSetting& one : ShowConfig(config))
+    if (one.source != "default")
+      LogInfo("setting", {{"name", one.name}, {"value", one.value}, {"source", one.source}});
+}
+
 Result<std::string> FindKeyText(const Config& config, const std::string& configured) {
   if (!configured.empty()) return configured;
   TRY_ASSIGN(std::string text, ReadFile(config.data_dir + "/api-key", 4096));
@@ -69,6 +95,20 @@ Result<http::StreamFactory> MakeTls(Config& config) {
   return http::TlsFromFiles(config.tls_cert_file, config.tls_key_file, kHandshakeTimeout);
 }
 
+// The server itself cannot read the file any more once it has given root up.
+Status ReadAppKey(Config& config) {
+  if (config.github_app_key_file.empty()) return {};
+  TRY_ASSIGN(config.github_app_key_file, ReadFile(config.github_app_key_file, 64 << 10));
+  return {};
+}
+
+Status ReadOauthSecret(Config& config) {
+  if (config.github_oauth_client_secret_file.empty()) return {};
+  TRY_ASSIGN(std::string secret, ReadFile(config.github_oauth_client_secret_file, 4 << 10));
+  config.github_oauth_client_secret = Trim(secret);
+  return {};
+}
+
 // Everything that needs root, in order. The engine is forked while there is one thread only.
 struct Prepared {
   ServerUser user;
@@ -79,26 +119,34 @@ struct Prepared {
 };
 Result<Prepared> Prepare(Config& config) {
   TRY(CheckRoot());
+  WarnOfUnknown(ReadEnvironment());
   Prepared prepared;
   TRY_ASSIGN(prepared.user, FindServerUser(config.user));
   TRY(PrepareDataDir(config, prepared.user));
   TRY_ASSIGN(prepared.lock, LockDataDir(config, kLockPatience));
   const char* configured = getenv("CAISSON_API_KEY");
   std::string key = configured ? configured : "";
-  TRY_ASSIGN(prepared.inputs.keys, sandbox::KeyRing::Open(config.data_dir, key));
+  TRY_ASSIGN(prepared.inputs.keys, account::KeyRing::Open(config.data_dir, key));
   if (key.empty()) GiveKeyToCaller(config);
   TRY_ASSIGN(prepared.api_key, FindKeyText(config, key));
   TRY_ASSIGN(prepared.inputs.secret, sandbox::LoadSecret(config.data_dir));
   TRY_ASSIGN(prepared.inputs.templates, sandbox::TemplateCatalog::Load(config.template_dir));
   if (prepared.inputs.templates.all().empty())
     LogWarn("there is no template, so no sandbox can be made", {{"dir", config.template_dir}});
+  if (config.provider == "e2b" && config.e2b_api_key.empty())
+    LogWarn("there is no E2B_API_KEY, so the provider e2b refuses every sandbox");
   TRY_ASSIGN(prepared.inputs.tls, MakeTls(config));
+  TRY(session::ParseTierModels(config.tier_models));
+  TRY_ASSIGN(prepared.inputs.models, git::ParseModelRoutes(config.model_routes, ReadEnvironment()));
   TRY_ASSIGN(auto engine, engine::StartEngineProcess(config));
   prepared.inputs.engine_socket = std::move(engine.socket);
+  TRY(ReadAppKey(config));
+  TRY(ReadOauthSecret(config));
   // Where the database is found once root is given up.
   DatabasePath database = FindDatabase(config.database_url);
   prepared.database_dir = database.dir;
-  config.database_url = fmt::format("sqlite:///{}/{}", kWritableDir, database.file);
+  if (!database.dir.empty())
+    config.database_url = fmt::format("sqlite:///{}/{}", kWritableDir, database.file);
   return prepared;
 }
 
@@ -111,6 +159,8 @@ void PrintReady(const Config& config, uint16_t port, const std::string& api_key)
   fmt::print("caisson: ready on {}://{}:{}\nAPI key: {}\n", scheme, host, port, api_key);
   fmt::print("export E2B_API_KEY={}\nexport E2B_API_URL={}\nexport E2B_SANDBOX_URL={}\n", api_key,
              url, url);
+  // The part after # stays in the browser; the page logs in with it and forgets it.
+  fmt::print("open {}/app#key={}\n", url, PercentEncode(api_key));
   fflush(stdout);
 }
 
@@ -125,7 +175,16 @@ class Run {
         deadline_(loop) {}
 
   Task<int> Main() {
-    Status started = co_await app_.Start();
+    // A database that is not up yet is waited for, unless somebody wants to stop meanwhile.
+    using namespace asio::experimental::awaitable_operators;
+    auto opened = co_await (app_.OpenStore() || signals_.async_wait(kAwait));
+    if (opened.index() == 1) {
+      LogInfo("stopping before the database was there");
+      co_await app_.Stop();
+      co_return engine_gone_ ? 1 : 0;
+    }
+    Status started = std::get<0>(std::move(opened));
+    if (started) started = co_await app_.Start();
     if (!started) {
       LogError("the server could not start", {{"error", started.error().message()}});
       co_await app_.Stop();
@@ -179,6 +238,7 @@ class Run {
 };
 
 Result<int> ServeOrFail(Config& config) {
+  LogSettings(config);
   TRY_ASSIGN(Prepared prepared, Prepare(config));
   asio::io_context loop(1);
   Run* run_now = nullptr;

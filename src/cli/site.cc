@@ -1,16 +1,18 @@
 #include "cli/site.h"
 
-#include <algorithm>
-
+#include "base/id.h"
 #include "cli/page.h"
+#include "http/accept.h"
 
 namespace caisson::cli {
 namespace {
 
-// SECURITY: the page has no script at all, so none that somebody slipped in will run either.
-constexpr std::string_view kPolicy =
-    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'";
+constexpr std::string_view kIndex = "/index.html";
+
+// SECURITY: the page of the API runs its own script and asks this server; nothing from elsewhere.
+constexpr std::string_view kDocsPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'";
 
 Task<void> Reply(http::Exchange& exchange, http::Response response) {
   (void)co_await exchange.Send(std::move(response));
@@ -36,44 +38,85 @@ http::Response MetricsText(const SiteOptions& options) {
   return response;
 }
 
-http::Response Page(http::Exchange& exchange) {
-  http::Response response = http::Response::Html(
-      200,
-      RenderPage(exchange.IsTls() ? "https" : "http", exchange.request().headers.Value("Host")));
-  response.headers.Set("Content-Security-Policy", kPolicy);
+http::Response Page(std::string_view domain) {
+  std::string nonce = RandomHex(16);
+  http::Response response = http::Response::Html(200, RenderPage(nonce));
+  response.headers.Set("Content-Security-Policy", PagePolicy(nonce, domain));
   response.headers.Set("X-Content-Type-Options", "nosniff");
+  response.headers.Set("Referrer-Policy", "no-referrer");
+  response.headers.Set("Cache-Control", "no-cache");
+  return response;
+}
+
+// Names of assets have a hash of their content, so a browser never has to ask for one again.
+http::Response PageAsset(http::Exchange& exchange, const PageFile& file) {
+  std::string_view accepted = exchange.request().headers.Value("Accept-Encoding");
+  std::string_view coding = http::AcceptsCoding(accepted, "br")     ? "br"
+                            : http::AcceptsCoding(accepted, "gzip") ? "gzip"
+                                                                    : "";
+  std::string_view bytes = coding == "br" ? file.brotli : coding == "gzip" ? file.gzip : file.plain;
+  http::Response response = http::Response::Text(200, std::string(bytes));
+  response.headers.Set("Content-Type", file.type);
+  if (!coding.empty()) response.headers.Set("Content-Encoding", coding);
+  response.headers.Set("Vary", "Accept-Encoding");
+  response.headers.Set("X-Content-Type-Options", "nosniff");
+  response.headers.Set("Cache-Control", file.path.starts_with("/assets/")
+                                            ? "public, max-age=31536000, immutable"
+                                            : "no-cache");
+  return response;
+}
+
+http::Response Asset(std::string_view type, std::string_view text) {
+  http::Response response = http::Response::Text(200, std::string(text));
+  response.headers.Set("Content-Type", fmt::format("{}; charset=utf-8", type));
+  response.headers.Set("X-Content-Type-Options", "nosniff");
+  return response;
+}
+
+http::Response Docs() {
+  http::Response response = Asset("text/html", kDocsHtml);
+  response.headers.Set("Content-Security-Policy", kDocsPolicy);
   response.headers.Set("Referrer-Policy", "no-referrer");
   return response;
 }
 
-http::Response Style() {
-  http::Response response = http::Response::Text(200, std::string(kPageCss));
-  response.headers.Set("Content-Type", "text/css; charset=utf-8");
-  response.headers.Set("X-Content-Type-Options", "nosniff");
-  return response;
-}
-
-bool IsPlainHost(std::string_view host) {
-  return !host.empty() && host.size() < 256 &&
-         std::all_of(
-             host.begin(), host.end(),
-             [](char c) {
-               return isalnum(static_cast<unsigned char>(c)) ||
-                      std::string_view(".-:[]").find(c) != std::string_view::npos;
-             });
+void AddPageRoutes(http::Router& router, const std::string& domain) {
+  for (const char* pattern :
+       {"/app", "/app/{screen}", "/app/{screen}/{id}", "/app/{screen}/{kind}/{id}"})
+    router.Add("GET", pattern, [domain](http::Exchange& exchange, http::PathParams) {
+      return Reply(exchange, Page(domain));
+    });
+  for (const PageFile& file : kPageFiles)
+    if (file.path != kIndex)
+      router.Add("GET", fmt::format("/app{}", file.path),
+                 [&file](http::Exchange& exchange, http::PathParams) {
+                   return Reply(exchange, PageAsset(exchange, file));
+                 });
 }
 
 }  // namespace
 
-std::string RenderPage(std::string_view scheme, std::string_view host) {
-  std::string origin =
-      fmt::format("{}://{}", scheme, IsPlainHost(host) ? host : std::string_view("127.0.0.1:8000"));
-  std::string page(kPageHtml);
-  for (const auto& [mark, value] : {std::pair<std::string_view, std::string>("{{ORIGIN}}", origin),
-                                    {"{{VERSION}}", CAISSON_VERSION}})
-    for (size_t at; (at = page.find(mark)) != std::string::npos;)
-      page.replace(at, mark.size(), value);
-  return page;
+std::string RenderPage(std::string_view nonce) {
+  constexpr std::string_view kMark = "__NONCE__";
+  for (const PageFile& file : kPageFiles) {
+    if (file.path != kIndex) continue;
+    std::string page(file.plain);
+    if (size_t at = page.find(kMark); at != page.npos) page.replace(at, kMark.size(), nonce);
+    return page;
+  }
+  return "";
+}
+
+// SECURITY: only our own scripts run; frames show nothing but previews, which are other origins.
+std::string PagePolicy(std::string_view nonce, std::string_view domain) {
+  std::string previews = fmt::format("http://*.{0}:* https://*.{0}:*", domain);
+  if (domain != "localhost") previews += " http://*.localhost:*";
+  return fmt::format(
+      "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{}'; img-src 'self' data: "
+      "blob:; "
+      "font-src 'self'; connect-src 'self'; frame-src {}; base-uri 'none'; form-action 'self'; "
+      "frame-ancestors 'none'",
+      nonce, previews);
 }
 
 void AddSiteRoutes(http::Router& router, SiteOptions options) {
@@ -85,11 +128,18 @@ void AddSiteRoutes(http::Router& router, SiteOptions options) {
   router.Add("GET", "/", [](http::Exchange& exchange, http::PathParams) {
     return Reply(exchange, Redirect("/app"));
   });
-  router.Add("GET", "/app", [](http::Exchange& exchange, http::PathParams) {
-    return Reply(exchange, Page(exchange));
-  });
-  router.Add("GET", "/app/style.css",
-             [](http::Exchange& exchange, http::PathParams) { return Reply(exchange, Style()); });
+  AddPageRoutes(router, options.domain);
+  struct File {
+    const char *path, *type;
+    std::string_view text;
+  };
+  for (const File& file : {File{"/docs/style.css", "text/css", kDocsCss},
+                           File{"/docs/app.js", "text/javascript", kDocsJs}})
+    router.Add("GET", file.path, [file](http::Exchange& exchange, http::PathParams) {
+      return Reply(exchange, Asset(file.type, file.text));
+    });
+  router.Add("GET", "/docs",
+             [](http::Exchange& exchange, http::PathParams) { return Reply(exchange, Docs()); });
 }
 
 }  // namespace caisson::cli

@@ -13,12 +13,18 @@ std::string DomainWithPort(const Config& config, uint16_t port) {
 
 }  // namespace
 
-Api::Api(sandbox::Manager& manager, const sandbox::KeyRing& keys,
+Api::Api(sandbox::Manager& manager, const account::Accounts& accounts, account::AuditTrail& audit,
          const sandbox::TemplateCatalog& templates, const Config& config, uint16_t port)
-    : ControlPlane(manager, keys, config),
+    : ControlPlane(manager, accounts, audit, config),
       templates_(templates),
       domain_(DomainWithPort(config, port)),
       defaults_{.timeout_v2 = std::chrono::seconds(config.default_timeout_s)} {}
+
+Defaults Api::DefaultsOf(const std::string& key_id) const {
+  std::chrono::seconds longest = manager_.LongestTimeout(key_id);
+  return {.timeout_v1 = std::min(defaults_.timeout_v1, longest),
+          .timeout_v2 = std::min(defaults_.timeout_v2, longest)};
+}
 
 std::span<const Api::RouteEntry> Api::Routes() {
   static constexpr std::array kRoutes = {

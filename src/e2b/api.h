@@ -14,7 +14,7 @@ namespace caisson::e2b {
 class Api : public ControlPlane {
  public:
   // All of these outlive the Api. `port` is the one the server listens on.
-  Api(sandbox::Manager& manager, const sandbox::KeyRing& keys,
+  Api(sandbox::Manager& manager, const account::Accounts& accounts, account::AuditTrail& audit,
       const sandbox::TemplateCatalog& templates, const Config& config, uint16_t port);
 
   void AddRoutes(http::Router& router);
@@ -67,6 +67,9 @@ class Api : public ControlPlane {
   Answer FindAlias(Call call);
   Answer DeleteTemplate(Call call);
   Answer BuildTemplate(Call call);
+
+  // Of this key: what a request leaves out is never more than it may ask for.
+  Defaults DefaultsOf(const std::string& key_id) const;
 
   const sandbox::TemplateCatalog& templates_;
   const std::string domain_;

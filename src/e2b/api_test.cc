@@ -14,12 +14,20 @@ namespace json = boost::json;
 class ApiTest : public sandbox::ManagerFixture {
  protected:
   ApiTest() {
-    auto opened = sandbox::KeyRing::Open(dir_.path(), kKey);
+    auto opened = account::KeyRing::Open(dir_.path(), kKey);
     keys_ = std::move(opened.value());
+  }
+  ~ApiTest() override {
+    if (audit_) testing::Await(io_, audit_->Stop());
+    if (accounts_) testing::Await(io_, accounts_->Stop());
   }
   void StartApi() {
     StartServer();
-    api_ = std::make_unique<Api>(*manager_, keys_, templates_, config_, 8000);
+    accounts_ = std::make_unique<account::Accounts>(io_.get_executor(), *store_, keys_,
+                                                    "the server's secret", config_);
+    ASSERT_TRUE(testing::Await(io_, accounts_->Start()));
+    audit_ = std::make_unique<account::AuditTrail>(io_.get_executor(), *store_);
+    api_ = std::make_unique<Api>(*manager_, *accounts_, *audit_, templates_, config_, 8000);
     api_->AddRoutes(router_);
   }
 
@@ -55,7 +63,9 @@ class ApiTest : public sandbox::ManagerFixture {
   }
 
   static constexpr const char* kKey = "e2b_0123456789abcdef0123456789abcdef01234567";
-  sandbox::KeyRing keys_;
+  account::KeyRing keys_;
+  std::unique_ptr<account::Accounts> accounts_;
+  std::unique_ptr<account::AuditTrail> audit_;
   http::Router router_;
   std::unique_ptr<Api> api_;
 };
@@ -105,6 +115,39 @@ TEST_F(ApiTest, NothingWithoutAKey) {
   }
   EXPECT_EQ(engine_.creates, 0);
   Json(Ask("GET", "/v2/sandboxes", "", {{"Authorization", std::string("Bearer ") + kKey}}), 200);
+}
+
+TEST_F(ApiTest, ALoginIsAsGoodAsAKey) {
+  StartApi();
+  auto login = testing::Await(io_, accounts_->LoginByKey(kKey, "127.0.0.1"));
+  ASSERT_TRUE(login);
+  std::string cookies =
+      fmt::format("caisson_access={}; caisson_csrf={}", login->access, login->csrf);
+  const std::string body = R"({"templateID":"base"})";
+  http::Headers page{{"Cookie", cookies}, {"X-CSRF-Token", login->csrf}};
+  std::string id(Json(Ask("POST", "/v2/sandboxes", body, page), 201).at("sandboxID").as_string());
+  EXPECT_EQ(Json(Ask("GET", "/v2/sandboxes", "", {{"Cookie", cookies}}), 200).as_array().size(),
+            1u);
+  Json(Ask("GET", "/sandboxes/" + id), 200);  // the key's user is the same
+
+  // Another page makes the browser send the cookies, but cannot read the token.
+  for (http::Headers headers :
+       {http::Headers{{"Cookie", cookies}},
+        http::Headers{{"Cookie", cookies}, {"X-CSRF-Token", "guess"}},
+        http::Headers{{"Cookie", "caisson_csrf=guess; caisson_access=" + login->access},
+                      {"X-CSRF-Token", "guess"}},
+        http::Headers{{"Cookie", "caisson_access=" + login->access},
+                      {"X-CSRF-Token", login->csrf}}}) {
+    EXPECT_NE(Refusal(Ask("POST", "/v2/sandboxes", body, headers), 403).find("X-CSRF-Token"),
+              std::string::npos);
+    Refusal(Ask("DELETE", "/sandboxes/" + id, "", headers), 403);
+  }
+  Refusal(Ask("GET", "/v2/sandboxes", "", {{"Cookie", "caisson_access=forged"}}), 401);
+  // A key that is sent decides.
+  Refusal(Ask("GET", "/v2/sandboxes", "", {{"Cookie", cookies}, {"X-API-KEY", "wrong"}}), 401);
+  EXPECT_EQ(Ask("DELETE", "/sandboxes/" + id, "", page).status, 204u);
+  ASSERT_TRUE(testing::Await(io_, accounts_->Logout(account::Accounts::LoginOf(login->refresh))));
+  Refusal(Ask("GET", "/v2/sandboxes", "", page), 401);
 }
 
 TEST_F(ApiTest, CreateRefusesWithTheRightStatus) {
@@ -285,8 +328,16 @@ TEST_F(ApiTest, Snapshots) {
   EXPECT_EQ(named, json::parse(R"({"snapshotID":"team/mine:default",
                                    "names":["team/mine:default"]})"));
   Refusal(Ask("POST", path, R"({"name":"a b"})"), 400);
-  EXPECT_EQ(Json(Ask("POST", path, R"({"memory":false})"), 400).at("error_code"),
-            "snapshot_filesystem_only_disabled");
+  json::value files = Json(Ask("POST", path, R"({"memory":false})"), 201);
+  std::string files_id(files.at("snapshotID").as_string());
+  EXPECT_EQ(engine_.saved.at(files_id.substr(0, files_id.find(':'))).tier, engine::Tier::kFiles);
+  EXPECT_EQ(Ask("DELETE", "/templates/" + files_id).status, 204u);
+
+  // Sent again with its name as the key it is the same one, without a key a newer one.
+  EXPECT_EQ(Json(Ask("POST", path, R"({"name":"team/mine"})",
+                     {{"X-API-KEY", kKey}, {"Idempotency-Key", "team/mine"}}),
+                 201),
+            named);
 
   EXPECT_EQ(Json(Ask("GET", "/snapshots"), 200), (json::array{named, plain}));
   EXPECT_EQ(Json(Ask("GET", "/snapshots?sandboxID=" + id), 200).as_array().size(), 2u);
@@ -417,6 +468,7 @@ TEST_F(ApiTest, Templates) {
     EXPECT_EQ(list.at(0).at("cpuCount"), 3);
     EXPECT_EQ(list.at(0).at("aliases"), json::parse(R"(["base","debian"])"));
     EXPECT_EQ(list.at(0).at("buildID").as_string().size(), 36u);
+    EXPECT_EQ(list.at(0).at("tools"), json::parse(R"([{"name":"git","version":"2.47"}])"));
   }
   EXPECT_EQ(Json(Ask("GET", "/templates/aliases/debian"), 200),
             json::parse(R"({"templateID":"base-id","public":true})"));
@@ -445,7 +497,7 @@ TEST_F(ApiTest, TheDomainNamesThePortOnlyIfItMustBeNamed) {
     Config config = config_;
     config.tls = tls;
     config.domain = name;
-    return Api(*manager_, keys_, templates_, config, port).domain();
+    return Api(*manager_, *accounts_, *audit_, templates_, config, port).domain();
   };
   EXPECT_EQ(domain("off", "d.test", 8000), "d.test:8000");
   EXPECT_EQ(domain("off", "d.test", 80), "d.test");

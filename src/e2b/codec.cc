@@ -281,6 +281,9 @@ json::object EncodeTemplate(const sandbox::Template& one, int64_t default_cpus,
                             const store::TemplateUse& use) {
   json::value last_used =
       use.sandboxes > 0 ? json::value(EncodeTime(use.last_started_at)) : nullptr;
+  json::array tools;
+  for (const sandbox::Tool& tool : one.tools)
+    tools.push_back({{"name", tool.name}, {"version", tool.version}});
   return {{"templateID", one.id},
           {"buildID", BuildIdOf(one)},
           {"cpuCount", one.cpus > 0 ? one.cpus : default_cpus},
@@ -296,7 +299,8 @@ json::object EncodeTemplate(const sandbox::Template& one, int64_t default_cpus,
           {"spawnCount", use.sandboxes},
           {"buildCount", 1},
           {"envdVersion", kEnvdVersion},
-          {"buildStatus", "ready"}};
+          {"buildStatus", "ready"},
+          {"tools", std::move(tools)}};
 }
 
 }  // namespace caisson::e2b

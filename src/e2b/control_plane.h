@@ -1,5 +1,5 @@
-// What all routes of the control plane have in common: the key, the rates, bodies, the shape of
-// answers. E2B's routes and our own are built on it.
+// What all routes of the control plane have in common: the key or the login, the rates, bodies, the
+// shape of answers. E2B's routes and our own are built on it.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -8,9 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "account/accounts.h"
+#include "account/audit_trail.h"
 #include "base/config.h"
 #include "http/router.h"
-#include "sandbox/key_ring.h"
 #include "sandbox/manager.h"
 
 namespace caisson::e2b {
@@ -22,15 +23,18 @@ class ControlPlane {
 
  protected:
   // All of these outlive it.
-  ControlPlane(sandbox::Manager& manager, const sandbox::KeyRing& keys, const Config& config)
-      : manager_(manager), keys_(keys), config_(config) {}
+  ControlPlane(sandbox::Manager& manager, const account::Accounts& accounts,
+               account::AuditTrail& audit, const Config& config)
+      : manager_(manager), accounts_(accounts), audit_(audit), config_(config) {}
   ~ControlPlane() = default;
 
   // One authenticated request.
   struct Call {
     http::Exchange& exchange;
     http::PathParams params;
-    std::string key_id;
+    std::string key_id;       // of the user: whatever they make belongs to them
+    bool only_looks = false;  // a viewer
+    std::string& target;      // what was changed, for the audit log; at first what the path names
 
     http::Query query() const { return exchange.request().ParsedQuery(); }
   };
@@ -43,7 +47,8 @@ class ControlPlane {
   };
 
   // Adds the routes, and an OPTIONS route beside each for browsers. Every answer, refusals
-  // included, has E2B's shape and CORS headers.
+  // included, has E2B's shape and CORS headers. Calls that change something, or tried to, are in
+  // the audit log soon after; those over a rate and those of nobody who is known are not.
   void Add(http::Router& router, std::vector<Route> routes);
 
   // The whole body. One that stops coming has been answered (408) when this returns its error.
@@ -51,16 +56,25 @@ class ControlPlane {
   Task<Result<boost::json::object>> ReadBody(http::Exchange& exchange, bool optional) const;
 
   sandbox::Manager& manager_;
-  const sandbox::KeyRing& keys_;
+  const account::Accounts& accounts_;
+  account::AuditTrail& audit_;
   const Config& config_;
 
  private:
   // Authenticates, counts against the key's rate, runs the handler, sends its answer.
-  Task<void> Serve(http::Exchange& exchange, http::PathParams params, Handler handler);
-  Answer Ask(http::Exchange& exchange, http::PathParams params, std::string key_id,
-             Handler handler);
+  Task<void> Serve(http::Exchange& exchange, http::PathParams params, std::string action,
+                   Handler handler);
+  Answer Ask(http::Exchange& exchange, http::PathParams params, account::Identity who,
+             Handler handler, std::string& target);
+  void WriteDown(const http::Exchange& exchange, const account::Identity& who, std::string action,
+                 std::string target, unsigned status);
+  // Of what is not found here: the server that has it, if another one of this database does.
+  Answer SayWhere(std::string key_id, std::string id, Result<http::Response> answer);
   Task<void> ServePreflight(http::Exchange& exchange, std::string methods);
-  Result<std::string> Authenticate(const http::RequestHead& request) const;
+  // The user whose key or whose login it is.
+  Result<account::Identity> Authenticate(const http::RequestHead& request) const;
+  // kPermissionDenied: it came by cookies, changes state, and is without the CSRF token.
+  Result<account::Identity> Identify(const http::RequestHead& request) const;
 };
 
 // An integer parameter of the query within a range; nothing if it is absent.

@@ -15,6 +15,7 @@ constexpr size_t kMaxEntries = 1000;  // of allowOut and of denyOut
 constexpr size_t kMaxRules = 10, kMaxRuleDomain = 128, kMaxRuleHeaders = 20;
 constexpr size_t kMaxHeaderName = 64, kMaxHeaderValue = 2048;
 constexpr size_t kMaxHost = 255;
+constexpr size_t kMaxHttpsPorts = 100;
 constexpr int64_t kEnvdPort = 49983;
 
 Status CheckRuleHeaders(std::string_view domain, const json::object& rule) {
@@ -81,17 +82,20 @@ bool IsHostText(std::string_view text) {
   });
 }
 
-Status CheckHttpsPorts(const json::object& network) {
+Status CheckHttpsPorts(const json::object& network, json::object& shown) {
   TRY_ASSIGN(const json::array* ports, TakeArray(network, "network.httpsPorts"));
   if (!ports || ports->empty()) return {};
+  if (ports->size() > kMaxHttpsPorts)
+    return Fail(Code::kInvalidArgument, "network.httpsPorts may have at most {} entries",
+                kMaxHttpsPorts);
   for (const json::value& port : *ports) {
     if (!port.is_int64() || port.get_int64() < 1 || port.get_int64() > 65535)
       return Fail(Code::kInvalidArgument, "network.httpsPorts must be a list of ports, 1 to 65535");
     if (port.get_int64() == kEnvdPort)
       return Fail(Code::kInvalidArgument, "network.httpsPorts cannot contain port {}", kEnvdPort);
   }
-  return Fail(Code::kUnimplemented,
-              "this server cannot forward to ports that speak TLS (network.httpsPorts) yet");
+  shown["httpsPorts"] = *ports;
+  return {};
 }
 
 Status CheckDnsServers(const json::object& network) {
@@ -117,7 +121,7 @@ Status DecodeIngress(const json::object& network, bool secure, sandbox::NetworkO
     return Fail(Code::kInvalidArgument,
                 "network.maskRequestHost must be a host name with an optional port, for example "
                 "localhost:${{PORT}}");
-  TRY(CheckHttpsPorts(network));
+  TRY(CheckHttpsPorts(network, shown));
   TRY(CheckDnsServers(network));
   options.allow_public_traffic = open.value_or(true);
   options.mask_request_host = mask.value_or("");
@@ -148,7 +152,7 @@ Result<NetworkSettings> DecodeNetworkUpdate(const json::object& update,
   boost::system::error_code ec;
   json::value stored = json::parse(current.as_requested_json, ec);
   if (!ec && stored.is_object()) before = stored.get_object();
-  for (const char* kept : {"allowPublicTraffic", "maskRequestHost"})
+  for (const char* kept : {"allowPublicTraffic", "maskRequestHost", "httpsPorts"})
     if (const json::value* value = before.if_contains(kept)) shown[kept] = *value;
   TRY(DecodeEgress(update, settings.allow_internet, shown));
   settings.options.as_requested_json = json::serialize(shown);

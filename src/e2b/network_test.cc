@@ -82,7 +82,6 @@ TEST(DecodeNetwork, RefusesTheRest) {
            {R"({"network":{"httpsPorts":[49983]}})", kBad, "49983"},
            {R"({"network":{"httpsPorts":[0]}})", kBad, "1 to 65535"},
            {R"({"network":{"httpsPorts":["x"]}})", kBad, "1 to 65535"},
-           {R"({"network":{"httpsPorts":[8443]}})", kLater, "TLS"},
            {R"({"network":{"dnsServers":["nope"]}})", kBad, "nope"},
            {R"({"network":{"dnsServers":["1.1.1.1"]}})", kLater, "resolvers"},
            {R"({"network":{"rules":{"a.com":[{},{}]}}})", kBad, "one rule"},

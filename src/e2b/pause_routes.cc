@@ -24,7 +24,7 @@ Api::Answer Api::Pause(Call call) {
 Api::Answer Api::Resume(Call call) {
   CO_TRY_ASSIGN(sandbox::Info info, Find(call));
   CO_TRY_ASSIGN(auto body, co_await ReadBody(call.exchange, /*optional=*/true));
-  CO_TRY_ASSIGN(auto options, DecodeResume(body, defaults_));
+  CO_TRY_ASSIGN(auto options, DecodeResume(body, DefaultsOf(call.key_id)));
   auto resumed = co_await manager_.Resume(call.key_id, info.id, options);
   if (!resumed) co_return StartError(resumed.error());
   co_return http::Response::Json(201, EncodeSandbox(*resumed, domain_));
@@ -33,7 +33,7 @@ Api::Answer Api::Resume(Call call) {
 Api::Answer Api::Fork(Call call) {
   CO_TRY_ASSIGN(sandbox::Info info, Find(call));
   CO_TRY_ASSIGN(auto body, co_await ReadBody(call.exchange, /*optional=*/true));
-  CO_TRY_ASSIGN(auto query, DecodeFork(body, defaults_));
+  CO_TRY_ASSIGN(auto query, DecodeFork(body, DefaultsOf(call.key_id)));
   CO_TRY_ASSIGN(auto forks,
                 co_await manager_.Fork(call.key_id, info.id, query.timeout, query.count));
   json::array list;
@@ -51,10 +51,12 @@ Api::Answer Api::MakeSnapshot(Call call) {
   CO_TRY_ASSIGN(auto body, co_await ReadBody(call.exchange, /*optional=*/true));
   CO_TRY_ASSIGN(auto name, TakeString(body, "name"));
   CO_TRY_ASSIGN(auto memory, TakeBool(body, "memory"));
-  if (memory == false)
-    co_return ErrorAnswer(400, "this server cannot make snapshots without memory yet",
-                          "snapshot_filesystem_only_disabled");
-  CO_TRY_ASSIGN(auto row, co_await manager_.MakeSnapshot(call.key_id, info.id, name.value_or("")));
+  // Whoever sends the name as the key, too, wants one snapshot of that name however often it asks.
+  auto key = call.exchange.request().headers.Get("Idempotency-Key");
+  sandbox::SnapshotOptions options{.name = name.value_or(""),
+                                   .memory = memory.value_or(true),
+                                   .once = name && key && *key == *name};
+  CO_TRY_ASSIGN(auto row, co_await manager_.MakeSnapshot(call.key_id, info.id, std::move(options)));
   co_return http::Response::Json(201, EncodeSnapshot(row));
 }
 

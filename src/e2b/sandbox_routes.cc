@@ -54,7 +54,8 @@ Api::Answer Api::Create(Call call, Version version) {
   CO_TRY_ASSIGN(std::string idempotency_key, DecodeIdempotencyKey(request));
   CO_TRY_ASSIGN(std::string text, co_await ReadText(call.exchange));
   CO_TRY_ASSIGN(json::object body, ParseBody(text, /*optional=*/false));
-  CO_TRY_ASSIGN(sandbox::CreateOptions options, DecodeCreate(body, version, defaults_));
+  CO_TRY_ASSIGN(sandbox::CreateOptions options,
+                DecodeCreate(body, version, DefaultsOf(call.key_id)));
   options.key_id = call.key_id;
   if (!idempotency_key.empty()) {
     options.idempotency_key = std::move(idempotency_key);
@@ -62,6 +63,7 @@ Api::Answer Api::Create(Call call, Version version) {
   }
   auto made = co_await manager_.Create(std::move(options));
   if (!made) co_return CreateError(made.error());
+  call.target = made->id;
   co_return http::Response::Json(201, EncodeSandbox(*made, domain_));
 }
 
@@ -90,7 +92,10 @@ Api::Answer Api::ListV2(Call call) {
 
 Api::Answer Api::Get(Call call) {
   CO_TRY_ASSIGN(sandbox::Info info, Find(call));
-  co_return http::Response::Json(200, EncodeDetail(info, domain_));
+  json::object detail = EncodeDetail(info, domain_);
+  // SECURITY: with it one does not only look.
+  if (call.only_looks) detail.erase("envdAccessToken");
+  co_return http::Response::Json(200, detail);
 }
 
 Api::Answer Api::Kill(Call call) {
@@ -104,7 +109,7 @@ Api::Answer Api::ConnectV2(Call call) { return Connect(std::move(call), Version:
 
 Api::Answer Api::Connect(Call call, Version version) {
   CO_TRY_ASSIGN(auto body, co_await ReadBody(call.exchange, version == Version::kV2));
-  CO_TRY_ASSIGN(auto options, DecodeConnect(body, version, defaults_));
+  CO_TRY_ASSIGN(auto options, DecodeConnect(body, version, DefaultsOf(call.key_id)));
   CO_TRY_ASSIGN(std::string id, DecodeSandboxId(call.params.at("id")));
   auto connected = co_await manager_.Connect(call.key_id, id, options);
   if (!connected) co_return StartError(connected.error());

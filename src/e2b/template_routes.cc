@@ -36,6 +36,7 @@ Api::Answer Api::DeleteTemplate(Call call) {
   std::string name = call.params.at("id");
   if (auto it = call.params.find("namespace"); it != call.params.end())
     name = it->second + "/" + name;
+  call.target = name;
   if (templates_.Find(name))
     co_return Fail(Code::kUnimplemented,
                    "this server cannot delete templates through the API yet: template '{}' is a "

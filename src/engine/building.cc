@@ -111,7 +111,7 @@ Status Building::MakeDisk() {
 Status Building::MakeRoot(int user_namespace) {
   std::vector<int> layers;
   for (const std::string& layer : origin_.layers) {
-    TRY_ASSIGN(int mount, host_.layers().Get(layer));
+    TRY_ASSIGN(int mount, host_.layers().Get(layer, host_.boot_id()));
     layers.push_back(mount);
   }
   TRY(disk_.Mount());

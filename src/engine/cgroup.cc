@@ -2,12 +2,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/major.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <thread>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "engine/cgroup_file.h"
@@ -235,12 +237,59 @@ std::string Cgroup::unified_path() const {
 }
 
 Result<std::vector<pid_t>> Cgroup::Processes() const {
-  TRY_ASSIGN(auto text,
-             CgroupText::Read(Directory(kUnifiedTree), CgroupPath(id_, "cgroup.procs").c_str()));
+  // There may be thousands, and the kernel gives a page of them at a time.
+  TRY_ASSIGN(std::string text, ReadFile(fmt::format("/proc/self/fd/{}/{}", Directory(kUnifiedTree),
+                                                    CgroupPath(id_, "cgroup.procs").c_str())));
   std::vector<pid_t> pids;
-  for (std::string_view line : Split(text.text(), '\n'))
+  for (std::string_view line : Split(text, '\n'))
     if (auto pid = ParseInt<pid_t>(line)) pids.push_back(*pid);
   return pids;
+}
+
+Status Cgroup::StandBehind(bool behind) const {
+  Status set = Write(Controller(kCpuTree), "cpu.idle", behind ? 1 : 0);
+  if (!set && set.error().sys_errno() == ENOENT)
+    return Fail(Code::kUnimplemented, "this kernel has no cpu.idle");
+  return set;
+}
+
+Status Cgroup::LimitWrites(int loop, int64_t rate) const {
+  const std::string device = fmt::format("{}:{}", LOOP_MAJOR, loop);
+  const CgroupLayout& layout = parent_->layout_;
+  if (layout.kind == CgroupLayout::Kind::kV2) {
+    Status set = Write(kUnifiedTree, "io.max",
+                       fmt::format("{} wbps={}", device, rate > 0 ? fmt::to_string(rate) : "max"));
+    if (set || set.error().sys_errno() != ENOENT) return set;
+    return Fail(Code::kUnimplemented, "the cgroup controller io is not available");
+  }
+  // v1 counts what the kernel writes back as the kernel's own, so only the root's rule holds.
+  if (layout.write_rules.empty())
+    return Fail(Code::kUnimplemented, "there is no cgroup tree blkio");
+  if (rate <= 0) {  // the first rule of a device takes the kernel 25 ms, and most have none
+    TRY_ASSIGN(std::string rules, ReadFile(layout.write_rules));
+    if (("\n" + rules).find("\n" + device + " ") == std::string::npos) return {};
+  }
+  return WriteCgroupFile(AT_FDCWD, layout.write_rules.c_str(), fmt::format("{} {}", device, rate),
+                         layout.plain_files);
+}
+
+Result<int64_t> Cgroup::CpuTime() const {
+  TRY_ASSIGN(auto cpu,
+             CgroupText::Read(Directory(kUnifiedTree), CgroupPath(id_, "cpu.stat").c_str()));
+  return cpu.Find("usage_usec").value_or(0) * 1000;
+}
+
+std::optional<int64_t> Cgroup::CpuWait() const {
+  auto text = CgroupText::Read(Directory(kUnifiedTree), CgroupPath(id_, "cpu.pressure").c_str());
+  if (!text) return std::nullopt;
+  // "some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS"
+  constexpr std::string_view kTotal = "total=";
+  std::string_view line = text->text().substr(0, text->text().find('\n'));
+  size_t at = line.find(kTotal);
+  if (at == std::string_view::npos) return std::nullopt;
+  auto microseconds = ParseInt<int64_t>(line.substr(at + kTotal.size()));
+  if (!microseconds) return std::nullopt;
+  return *microseconds * 1000;
 }
 
 Status Cgroup::Measure(Usage& usage) const {
@@ -249,8 +298,7 @@ Status Cgroup::Measure(Usage& usage) const {
     return CgroupText::Read(Directory(Controller(tree)), CgroupPath(id_, file).c_str());
   };
   usage.at = Now();
-  TRY_ASSIGN(auto cpu, read(kUnifiedTree, "cpu.stat"));
-  usage.cpu_ns = cpu.Find("usage_usec").value_or(0) * 1000;
+  TRY_ASSIGN(usage.cpu_ns, CpuTime());
   TRY_ASSIGN(auto current, read(kMemoryTree, v2 ? "memory.current" : "memory.usage_in_bytes"));
   TRY_ASSIGN(auto limit, read(kMemoryTree, v2 ? "memory.max" : "memory.limit_in_bytes"));
   TRY_ASSIGN(auto events, read(kMemoryTree, v2 ? "memory.events" : "memory.oom_control"));

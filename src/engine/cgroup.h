@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,8 @@ struct CgroupLayout {
   Kind kind = Kind::kV2;
   // The directories below which we may make ours, by CgroupTree. v2: only the unified one is set.
   std::array<std::string, kCgroupTrees> bases;
+  // hybrid: limits the writes to a device, whoever makes them. "" = there is no such file.
+  std::string write_rules;
   // For tests: the trees are ordinary directories, where a file comes to be when it is written.
   bool plain_files = false;
 
@@ -60,6 +63,8 @@ class CgroupParent {
   CgroupLayout::Kind kind() const { return layout_.kind; }
   // Ids that have cgroups, live or left over. (The v2 one is made first and removed last.)
   Result<std::vector<std::string>> List() const;
+  // Of all sandboxes together, in nanoseconds.
+  Result<int64_t> CpuTime() const;
   // Removes the server's own directories; does nothing while a sandbox is left in them.
   void RemoveIfEmpty();
 
@@ -130,6 +135,16 @@ class Cgroup {
   // The directory of the v2 tree.
   std::string unified_path() const;
 
+  // It gets a CPU only when no other sandbox wants it. kUnimplemented: the kernel cannot (before
+  // 5.15).
+  Status StandBehind(bool behind) const;
+  // How fast the loop device of that number may be written to, in bytes per second; 0 = as fast as
+  // it can. kUnimplemented: not here. hybrid: the rule outlives the sandbox and must be taken back.
+  Status LimitWrites(int loop, int64_t rate) const;
+  // In nanoseconds, since the start.
+  Result<int64_t> CpuTime() const;
+  // How long something inside wanted a CPU and had none; nothing where the kernel has no PSI.
+  std::optional<int64_t> CpuWait() const;
   // Fills at, cpu_ns, memory_*, pids* and oom_kills; leaves the disk fields alone.
   Status Measure(Usage& usage) const;
   // Those directly inside, not in nested cgroups.

@@ -87,6 +87,8 @@ Result<CgroupLayout> DetectHybrid(const std::string& root, std::string_view self
     TRY_ASSIGN(layout.bases[tree],
                ChooseBase(path, OwnPath(self, tree == kUnifiedTree ? "" : kTreeNames[tree])));
   }
+  std::string rules = root + "/blkio/blkio.throttle.write_bps_device";
+  if (Exists(rules)) layout.write_rules = rules;
   return layout;
 }
 
@@ -110,6 +112,9 @@ Status MoveProcessesToLeaf(int base, bool plain) {
 
 Status EnableControllers(int directory, bool plain) {
   TRY_ASSIGN(CgroupText enabled, CgroupText::Read(directory, "cgroup.subtree_control"));
+  // Good to have, and not everywhere to be had: without it the speed of disks is not limited.
+  if (enabled.text().find("io") == std::string_view::npos)
+    (void)WriteCgroupFile(directory, "cgroup.subtree_control", "+io", plain);
   if (Missing(enabled.text()).empty()) return {};
   return WriteCgroupFile(directory, "cgroup.subtree_control", "+cpu +memory +pids", plain);
 }
@@ -164,6 +169,11 @@ Result<std::vector<std::string>> CgroupParent::List() const {
     if (entry->d_type == DT_DIR && entry->d_name[0] != '.') ids.push_back(entry->d_name);
   closedir(dir);
   return ids;
+}
+
+Result<int64_t> CgroupParent::CpuTime() const {
+  TRY_ASSIGN(auto cpu, CgroupText::Read(fds_[kUnifiedTree].get(), "cpu.stat"));
+  return cpu.Find("usage_usec").value_or(0) * 1000;
 }
 
 void CgroupParent::RemoveIfEmpty() {

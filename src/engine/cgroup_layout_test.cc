@@ -166,6 +166,12 @@ TEST_F(CgroupTreeTest, V2Measures) {
   Status measured = cgroup->Measure(usage);
   ASSERT_TRUE(measured) << measured.error().message();
   EXPECT_EQ(usage.cpu_ns, 1'500'000);
+  EXPECT_EQ(cgroup->CpuWait(), std::nullopt);  // a kernel that does not count it
+  Put(directory + "cpu.pressure",
+      "some avg10=1.00 avg60=0.50 avg300=0.10 total=2500\nfull avg10=0.00 avg60=0.00 total=7\n");
+  EXPECT_EQ(cgroup->CpuWait(), 2'500'000);
+  Put("caisson-1a2b3c4d/cpu.stat", "usage_usec 9000\n");
+  EXPECT_EQ(parent->CpuTime().value(), 9'000'000);
   EXPECT_EQ(usage.memory_cache_bytes, 300'100);
   EXPECT_EQ(usage.memory_used_bytes, 699'900);
   EXPECT_EQ(usage.memory_limit_bytes, 268435456);
@@ -174,6 +180,39 @@ TEST_F(CgroupTreeTest, V2Measures) {
   EXPECT_EQ(usage.disk_used_bytes, 5);
   EXPECT_THAT(*parent->List(), testing::ElementsAre("sb1"));
   cgroup->Keep();
+}
+
+TEST_F(CgroupTreeTest, V2LimitsWritesPerSandbox) {
+  MakeV2();
+  MakeParent("caisson-1a2b3c4d", true);
+  auto parent = OpenParent();
+  Put("caisson-1a2b3c4d/sb1/io.max", "");
+  auto cgroup = Cgroup::Open(*parent, "sb1");
+  ASSERT_TRUE(cgroup->LimitWrites(3, 50 << 20));
+  EXPECT_EQ(Get("caisson-1a2b3c4d/sb1/io.max"), "7:3 wbps=52428800");
+  ASSERT_TRUE(cgroup->LimitWrites(3, 0));
+  EXPECT_EQ(Get("caisson-1a2b3c4d/sb1/io.max"), "7:3 wbps=max");
+}
+
+TEST_F(CgroupTreeTest, HybridLimitsWritesPerDevice) {
+  const std::string rules = "blkio/blkio.throttle.write_bps_device";
+  MakeHybrid();
+  Put(rules, "7:31 1000\n");
+  auto parent = OpenParent();
+  auto cgroup = Cgroup::Leftover(*parent, "sb1");
+  ASSERT_TRUE(cgroup.LimitWrites(3, 0));  // has no rule
+  EXPECT_EQ(Get(rules), "7:31 1000");
+  ASSERT_TRUE(cgroup.LimitWrites(3, 50 << 20));
+  EXPECT_EQ(Get(rules), "7:3 52428800");
+  ASSERT_TRUE(cgroup.LimitWrites(3, 0));
+  EXPECT_EQ(Get(rules), "7:3 0");
+}
+
+TEST_F(CgroupTreeTest, WithoutATreeForDisksNothingIsLimited) {
+  MakeHybrid();
+  auto parent = OpenParent();
+  auto cgroup = Cgroup::Leftover(*parent, "sb1");
+  EXPECT_EQ(cgroup.LimitWrites(3, 1).error().code(), Code::kUnimplemented);
 }
 
 TEST_F(CgroupTreeTest, FreezeWaitsForTheKernelAndThawsAfterItsDeadline) {

@@ -176,6 +176,25 @@ TEST_F(CgroupTest, KillReachesEveryDescendantEvenFrozen) {
   EXPECT_EQ(WTERMSIG(Wait(pid)), SIGKILL);
 }
 
+TEST_F(CgroupTest, KnowsEveryOneOfManyProcesses) {
+  constexpr int kMany = 1'500;
+  Cgroup cgroup = Make({.cpus = 1, .memory_bytes = 512 << 20, .pids = kMany + 10});
+  pid_t pid = Start(cgroup, [this] {
+    for (int i = 0; i < kMany; ++i)
+      if (fork() == 0) {
+        counter_->fetch_add(1);
+        pause();
+      }
+    pause();
+    return 0;
+  });
+  ASSERT_TRUE(Reaches(kMany));
+  EXPECT_EQ(cgroup.Processes()->size(), kMany + 1u);
+  ASSERT_TRUE(cgroup.Kill());
+  ASSERT_TRUE(cgroup.WaitEmpty(milliseconds(10'000)));
+  Wait(pid);
+}
+
 TEST_F(CgroupTest, FreezeStopsAndThawGoesOn) {
   Cgroup cgroup = Make(kSmall);
   pid_t pid = Start(cgroup, [this] {

@@ -81,11 +81,16 @@ Task<Result<Message>> Client::Impl::DoCall(std::shared_ptr<Impl> self, Message r
   request.head["call"] = call;
   auto pending = std::make_shared<Pending>(self->executor_);
   self->pending_[call] = pending;
+  // Also if nobody waits any more: descriptors of a late answer would stay with it.
+  struct Out {
+    Impl& impl;
+    int64_t call;
+    ~Out() { impl.pending_.erase(call); }
+  } out{*self, call};
   self->Post(std::move(request));
   auto deadline = std::chrono::steady_clock::now() + timeout;
   while (!pending->answer)
     if (!co_await pending->answered.Wait(deadline)) break;
-  self->pending_.erase(call);
   if (!pending->answer)
     co_return caisson::Fail(Code::kDeadlineExceeded, "the engine did not answer in {} ms",
                             timeout.count());
@@ -211,6 +216,15 @@ Task<Result<std::vector<UniqueFd>>> Client::Dial(std::string id, size_t count) {
   co_return sockets;
 }
 
+Task<Result<UniqueFd>> Client::Listen(std::string id, uint16_t port) {
+  CO_TRY_ASSIGN(
+      Message answer,
+      co_await impl_->Call({{{"op", "listen"}, {"id", id}, {"port", port}}, "", {}}, kCallTimeout));
+  if (answer.fds.size() != 1)
+    co_return Fail(Code::kInternal, "the engine sent {} sockets instead of 1", answer.fds.size());
+  co_return std::move(answer.fds[0]);
+}
+
 Task<Result<std::vector<std::pair<std::string, Usage>>>> Client::Measure(
     std::vector<std::string> ids) {
   std::vector<std::pair<std::string, Usage>> usages;
@@ -277,11 +291,12 @@ Task<Result<Instance>> Client::Resume(Spec spec, bool memory, milliseconds timeo
   co_return DecodeInstance(answer.head["instance"]);
 }
 
-Task<Result<Saved>> Client::Snapshot(std::string id, std::string snapshot_id,
+Task<Result<Saved>> Client::Snapshot(std::string id, std::string snapshot_id, bool memory,
                                      milliseconds timeout) {
   CO_TRY_ASSIGN(Message answer, co_await impl_->Call({{{"op", "snapshot"},
                                                        {"id", id},
                                                        {"snapshot_id", snapshot_id},
+                                                       {"memory", memory},
                                                        {"timeout_ms", timeout.count()}},
                                                       "",
                                                       {}},
@@ -302,6 +317,15 @@ Task<Status> Client::SetLimits(std::string id, Limits limits) {
   CO_TRY(co_await impl_->Call(
       {{{"op", "set_limits"}, {"id", id}, {"limits", EncodeLimits(limits)}}, "", {}},
       kCallTimeout));
+  co_return Status();
+}
+
+Task<Status> Client::GrowDisk(std::string id, int64_t bytes, milliseconds timeout) {
+  CO_TRY(co_await impl_->Call(
+      {{{"op", "grow_disk"}, {"id", id}, {"bytes", bytes}, {"timeout_ms", timeout.count()}},
+       "",
+       {}},
+      timeout + kCreateGrace));
   co_return Status();
 }
 

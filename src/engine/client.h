@@ -27,6 +27,7 @@ class Engine {
   virtual Task<Result<Instance>> Create(Spec spec, std::chrono::milliseconds timeout) = 0;
   virtual Task<Status> Destroy(std::string id) = 0;
   virtual Task<Result<std::vector<UniqueFd>>> Dial(std::string id, size_t count) = 0;
+  virtual Task<Result<UniqueFd>> Listen(std::string id, uint16_t port) = 0;
   // Answers for the ids that live; others are missing from the map.
   virtual Task<Result<std::vector<std::pair<std::string, Usage>>>> Measure(
       std::vector<std::string> ids) = 0;
@@ -37,11 +38,13 @@ class Engine {
                                     std::chrono::milliseconds timeout) = 0;
   virtual Task<Result<Instance>> Resume(Spec spec, bool memory,
                                         std::chrono::milliseconds timeout) = 0;
-  virtual Task<Result<Saved>> Snapshot(std::string id, std::string snapshot_id,
+  virtual Task<Result<Saved>> Snapshot(std::string id, std::string snapshot_id, bool memory,
                                        std::chrono::milliseconds timeout) = 0;
   virtual Task<Status> DeleteSaved(std::string id) = 0;
   virtual Task<Result<std::vector<Saved>>> ListSaved() = 0;
   virtual Task<Status> SetLimits(std::string id, Limits limits) = 0;
+  virtual Task<Status> GrowDisk(std::string id, int64_t bytes,
+                                std::chrono::milliseconds timeout) = 0;
   virtual Task<Status> SetEgress(std::string id, Egress egress) = 0;
 };
 
@@ -62,6 +65,7 @@ class Client : public Engine {
   Task<Result<Instance>> Create(Spec spec, std::chrono::milliseconds timeout) override;
   Task<Status> Destroy(std::string id) override;
   Task<Result<std::vector<UniqueFd>>> Dial(std::string id, size_t count) override;
+  Task<Result<UniqueFd>> Listen(std::string id, uint16_t port) override;
   Task<Result<std::vector<std::pair<std::string, Usage>>>> Measure(
       std::vector<std::string> ids) override;
   Task<Result<std::vector<Instance>>> List() override;
@@ -69,11 +73,12 @@ class Client : public Engine {
   Task<Result<Saved>> Pause(std::string id, bool memory,
                             std::chrono::milliseconds timeout) override;
   Task<Result<Instance>> Resume(Spec spec, bool memory, std::chrono::milliseconds timeout) override;
-  Task<Result<Saved>> Snapshot(std::string id, std::string snapshot_id,
+  Task<Result<Saved>> Snapshot(std::string id, std::string snapshot_id, bool memory,
                                std::chrono::milliseconds timeout) override;
   Task<Status> DeleteSaved(std::string id) override;
   Task<Result<std::vector<Saved>>> ListSaved() override;
   Task<Status> SetLimits(std::string id, Limits limits) override;
+  Task<Status> GrowDisk(std::string id, int64_t bytes, std::chrono::milliseconds timeout) override;
   Task<Status> SetEgress(std::string id, Egress egress) override;
 
  private:

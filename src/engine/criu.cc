@@ -97,8 +97,8 @@ std::string DumpOptions(const DumpPlan& plan) {
   return options.data();
 }
 
-std::string RestoreOptions(const RestorePlan& plan) {
-  WireWriter options = CommonOptions(plan.images);
+std::string RestoreOptions(const RestorePlan& plan, int images) {
+  WireWriter options = CommonOptions(images);
   options.Bytes(kRoot, plan.root).Number(kNotifyScripts, 1);
   for (const auto& [inside, source] : plan.external_mounts)
     options.Bytes(kExternal, fmt::format("mnt[{}]:{}", inside, source));
@@ -264,20 +264,23 @@ Result<int> Criu::Restore(const RestorePlan& plan, Deadline deadline) const {
   TRY_ASSIGN(CriuProcess process,
              CriuProcess::Start({&command_, cover_run_ && !plan.root.starts_with("/run/"),
                                  kernel_facts_, plan.cgroup, &plan.enter}));
-  TRY(process.Send(Request(CriuVerb::kRestore, RestoreOptions(plan))));
-  Status network;
+  TRY_ASSIGN(int images, plan.open_images());
+  TRY(process.Send(Request(CriuVerb::kRestore, RestoreOptions(plan, images))));
+  Status ours;
   for (;;) {
     TRY_ASSIGN(CriuAnswer answer, process.Receive(deadline));
     if (answer.verb == CriuVerb::kNotify) {
       if (answer.script == "setup-namespaces" && plan.set_up_network)
-        network = plan.set_up_network(answer.pid);
-      TRY(process.Send(Reply(network.has_value())));
+        ours = plan.set_up_network(answer.pid);
+      if (ours && answer.script == "post-restore" && plan.finish_memory)
+        ours = plan.finish_memory();
+      TRY(process.Send(Reply(ours.has_value())));
       continue;
     }
     process.Finish(deadline);
-    TRY(network);
+    TRY(ours);
     if (!answer.success || answer.pid <= 0)
-      return tl::unexpected(Explain("continuing the processes", answer, plan.images));
+      return tl::unexpected(Explain("continuing the processes", answer, images));
     return answer.pid;
   }
 }

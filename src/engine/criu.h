@@ -23,12 +23,16 @@ struct DumpPlan {
   int images = -1;      // an empty directory, open for reading (not O_PATH)
   std::string freezer;  // absolute path of its cgroup (v2); frozen before and after
   std::vector<std::string> external_mounts;  // mount points inside whose source is the host's
-  std::string lock;  // locked (shared) until CRIU ends, and it ends even if this process dies
+  // Locked (shared) until CRIU ends, which it does by itself, also after the deadline and when this
+  // process dies: killed, it could take the processes with it. "": it is killed.
+  std::string lock;
   std::vector<std::string> scan;  // directories inside where inotify may watch
 };
 
 struct RestorePlan {
-  int images = -1;   // see DumpPlan
+  // Returns the directory (see DumpPlan), which must stay open until Restore() returns. Called
+  // while CRIU gets ready, which takes longer than unpacking images does.
+  std::function<Result<int>()> open_images;
   std::string root;  // where the root file system is mounted, in the caller's mount namespace
   // Mount point inside -> path of its source in the caller's mount namespace.
   std::vector<std::pair<std::string, std::string>> external_mounts;
@@ -39,6 +43,8 @@ struct RestorePlan {
   // Called when the namespaces exist and no process runs yet: gives the new network namespace its
   // interfaces; the loopback must be up afterwards. `pid`: the future first process.
   std::function<Status(int pid)> set_up_network;
+  // Called when all processes are there with their memory, and none runs yet. May be missing.
+  std::function<Status()> finish_memory;
 };
 
 class Criu {
@@ -71,8 +77,13 @@ class Criu {
 // 0.2 s; what `caisson doctor` and the engine's start rely on.
 Status TryCriu(const Criu& criu, Deadline deadline);
 
-// Rewrites the images so that they are restored into another range of user ids: inside nothing
-// changes. `directory` is open for reading.
+// Rewrites the images, which must be copies, so that they are restored into another range of user
+// ids: inside nothing changes. `directory` is open for reading.
 Status MoveUserRange(int directory, uint32_t uid_base);
+// Takes dead processes out of the images, which must be copies, that the first process had
+// inherited and not reaped yet. CRIU makes them below another process again and, if that ends late,
+// waits forever for the first one to inherit them. Those that it started itself stay: it wants
+// their status.
+Status LeaveInheritedDead(int directory);
 
 }  // namespace caisson::engine

@@ -194,13 +194,14 @@ Result<CriuProcess> CriuProcess::Start(const CriuStart& start) {
   }
   CriuProcess criu;
   criu.pid_ = pid;
+  criu.has_lock_ = !start.lock.empty();
   criu.process_.Reset(process);
   criu.socket_ = std::move(ours);
   return criu;
 }
 
 CriuProcess::~CriuProcess() {
-  if (!process_) return;
+  if (!process_ || has_lock_) return;
   // It makes the processes it restores one after the other: stopped, it makes no more of them.
   SendSignal(process_.get(), SIGSTOP);
   for (int child : ChildrenOf(pid_)) kill(child, SIGKILL);

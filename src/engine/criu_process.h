@@ -39,12 +39,13 @@ struct CriuStart {
   std::string_view kernel_facts;
   int cgroup = -1;  // v2, to be born in
   const std::function<Status()>* enter = nullptr;
-  // A file to be locked (shared) until it ends, "" = none. Then it goes on when we die: what it
-  // works on would be left in a state that nobody can mend.
+  // A file to be locked (shared) until it ends, "" = none. Then nobody kills it: what it works on
+  // would be left in a state that nobody can mend.
   std::string_view lock;
 };
 
-// Killed, with the processes it was about to restore, if it still runs when the object goes away.
+// Killed, with the processes it was about to restore, if it still runs when the object goes away;
+// one with a lock goes on and ends by itself.
 class CriuProcess {
  public:
   static Result<CriuProcess> Start(const CriuStart& start);
@@ -64,6 +65,7 @@ class CriuProcess {
  private:
   CriuProcess() = default;
   int pid_ = 0;
+  bool has_lock_ = false;
   UniqueFd process_, socket_;
 };
 

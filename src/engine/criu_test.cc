@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -92,7 +93,7 @@ class CriuTest : public testing::Test {
 
   Result<int> Restore(int images, const std::string& root) {
     RestorePlan plan;
-    plan.images = images;
+    plan.open_images = [&]() -> Result<int> { return images; };
     plan.root = root;
     plan.set_up_network = SetUpSubjectNetwork;
     return criu_->Restore(plan, In(seconds(30)));
@@ -185,6 +186,31 @@ TEST_F(CriuTest, ForksIntoAnotherRangeOfUsersWhileTheOriginalRuns) {
   EXPECT_EQ(Owner(*second), std::to_string(kSecond));
 }
 
+// CRIU alone waits forever in such a tree.
+TEST_F(CriuTest, TheDeadThatWereInheritedAreLeftOut) {
+  auto dead = [](int pid) {
+    size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc"))
+      if (auto stat = ReadFile(entry.path().string() + "/stat"))
+        count += stat->find(fmt::format(") Z {} ", pid)) != std::string::npos;
+    return count;
+  };
+  {
+    auto subject = Start("dead");
+    ASSERT_TRUE(subject) << subject.error().message();
+    EXPECT_EQ(Ask(subject->pid()), "intact 1");
+    EXPECT_EQ(dead(subject->pid()), 100u);
+    ASSERT_TRUE(Dump(subject->pid()));
+  }
+  Status left = LeaveInheritedDead(images_.get());
+  ASSERT_TRUE(left) << left.error().message();
+  auto pid = Restore(images_.get(), root_);
+  ASSERT_TRUE(pid) << pid.error().message();
+  Subject continued(*pid);
+  EXPECT_EQ(Ask(*pid), "intact 2");
+  EXPECT_EQ(dead(*pid), 50u);
+}
+
 TEST_F(CriuTest, KeepsWatchesOfFiles) {
   {
     auto subject = Start("watching");
@@ -260,19 +286,27 @@ TEST_F(CriuTest, SaysWhatItCannotTake) {
 TEST_F(CriuTest, GivesUpAtItsDeadlineAndTheProcessGoesOn) {
   auto subject = Start("count", 64);
   ASSERT_TRUE(subject) << subject.error().message();
+  std::string lock = folder_ + "/lock";
+  ASSERT_TRUE(WriteFileAtomic(lock, "", 0600));
   int asked = 0;
-  // Ended before it began, and wherever it may be after that.
+  // Before it began, and wherever it may be after that.
   for (int timeout : {0, 10, 30, 60}) {
-    images_ = MakeImages(fmt::format("images-{}", timeout));
-    Status dumped = Dump(subject->pid(), milliseconds(timeout));
+    std::string name = fmt::format("images-{}", timeout);
+    UniqueFd images = MakeImages(name);
+    DumpPlan plan{.pid = subject->pid(), .images = images.get(), .lock = lock};
+    Status dumped = criu_->Dump(plan, In(milliseconds(timeout)));
     if (timeout == 0) ASSERT_FALSE(dumped);
     if (!dumped)
       EXPECT_EQ(dumped.error().code(), Code::kDeadlineExceeded) << dumped.error().message();
-    // No CRIU is left, not even as a zombie.
-    auto children = ReadFile(fmt::format("/proc/self/task/{}/children", getpid()));
-    ASSERT_TRUE(children);
-    EXPECT_EQ(Trim(*children), std::to_string(subject->pid()));
+    // CRIU may write to it at this moment; it ends by itself when that is gone.
+    (void)RemoveTree(folder_ + "/" + name);
+    UniqueFd locked(open(lock.c_str(), O_RDONLY | O_CLOEXEC));
+    Deadline end = In(seconds(20));
+    while (flock(locked.get(), LOCK_EX | LOCK_NB) && std::chrono::steady_clock::now() < end)
+      usleep(10'000);
+    ASSERT_EQ(flock(locked.get(), LOCK_EX | LOCK_NB), 0);
     EXPECT_EQ(Ask(subject->pid()), fmt::format("intact {}", ++asked));
+    if (!dumped) EXPECT_GT(waitpid(-1, nullptr, 0), 0);
   }
 }
 
@@ -306,7 +340,7 @@ TEST_F(CriuTest, AFailingNetworkEndsARestore) {
     ASSERT_TRUE(Dump(subject->pid()));
   }
   RestorePlan plan;
-  plan.images = images_.get();
+  plan.open_images = [&]() -> Result<int> { return images_.get(); };
   plan.root = root_;
   plan.set_up_network = [](int) -> Status { return Fail(Code::kAborted, "no network today"); };
   auto pid = criu_->Restore(plan, In(seconds(30)));

@@ -21,6 +21,18 @@ static pid_t Sleeper() {
   return pid;
 }
 
+// A dead session leader, and a dead process of its session that the first process inherits.
+static void LeaveDead() {
+  pid_t leader = fork();
+  if (leader == 0) {
+    setsid();
+    pid_t last = fork();
+    if (last > 0) waitid(P_PID, static_cast<id_t>(last), nullptr, WEXITED | WNOWAIT);
+    _exit(last > 0 ? 3 : 0);
+  }
+  waitid(P_PID, static_cast<id_t>(leader), nullptr, WEXITED | WNOWAIT);
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   pid_t child = Sleeper();
@@ -35,6 +47,7 @@ int main(int argc, char** argv) {
     if (unshare(CLONE_NEWPID) != 0) return 3;
     Sleeper();
   }
+  for (int n = 0; n < 50 && strcmp(what, "dead") == 0; ++n) LeaveDead();
   int watch = inotify_init1(IN_NONBLOCK);
   if (strcmp(what, "watching") == 0 && inotify_add_watch(watch, "/", IN_CREATE) < 0) return 8;
   int terminal = -1;

@@ -83,7 +83,7 @@ Status SaveAndContinue(const Criu& criu, const std::string& folder, Deadline dea
     TRY(criu.Dump(plan, deadline));
   }
   RestorePlan plan;
-  plan.images = directory.get();
+  plan.open_images = [&]() -> Result<int> { return directory.get(); };
   plan.root = root;
   plan.set_up_network = SetUpSubjectNetwork;
   TRY_ASSIGN(int pid, criu.Restore(plan, deadline));

@@ -14,6 +14,7 @@
 #include "engine/loop.h"
 #include "engine/mount.h"
 #include "engine/program.h"
+#include "engine/sparse.h"
 
 namespace caisson::engine {
 namespace {
@@ -23,6 +24,7 @@ namespace fs = std::filesystem;
 // Sizes seen so far stay loaded, up to so many; a server uses one or two.
 constexpr size_t kMaxLoadedImages = 16;
 constexpr std::chrono::seconds kMkfsTimeout{30};
+constexpr const char* kGrown = ".grown";  // after the name of an image: a larger one in the making
 // Where ext4 keeps what it reads when it is mounted.
 constexpr off_t kFirstGroupBytes = 128 << 20;
 
@@ -72,11 +74,15 @@ std::optional<std::string> Shelf::FindImage(const std::string& id) const {
   return std::nullopt;
 }
 
+std::string Shelf::OnHost(std::string path) const {
+  const std::string mount = fmt::format("{}/", kShelfMount);
+  if (!path.starts_with(mount)) return path;
+  return fmt::format("{}/{}/upper/{}", kShelvesDir, name_, path.substr(mount.size()));
+}
+
 std::optional<std::string> Shelf::FindFile(const std::string& id) const {
   auto path = FindImage(id);
-  if (path && path->starts_with(fmt::format("{}/", kShelfMount)))
-    path = fmt::format("{}/{}/upper/{}.img", kShelvesDir, name_, id);
-  return path;
+  return path ? std::optional(OnHost(*path)) : std::nullopt;
 }
 
 Status Shelf::SyncImage(const std::string& id) const {
@@ -86,7 +92,49 @@ Status Shelf::SyncImage(const std::string& id) const {
   return {};
 }
 
+namespace {
+
+// The new file system beside the old one: should the host go down half-way, that one is whole.
+Status GrowTo(const std::string& from, const std::string& to, int64_t bytes,
+              std::chrono::milliseconds timeout) {
+  UniqueFd source(open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  UniqueFd copy(open(to.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!source || !copy) return FailErrno("opening a disk image");
+  TRY(ForEachPiece(source.get(), [&](off_t offset, off_t size) {
+    return CopyPiece(source.get(), copy.get(), offset, size);
+  }));
+  if (ftruncate(copy.get(), bytes)) return FailErrno("sizing a disk image");
+  // It was unmounted and is whole, so it need not be checked first (-f).
+  return RunProgram({"resize2fs", "-f", to}, timeout);
+}
+
+Status Sync(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd || fsync(fd.get())) return FailErrno("writing a disk image to the host's disk");
+  return {};
+}
+
+}  // namespace
+
+Status Shelf::GrowImage(const std::string& id, int64_t bytes, bool sync,
+                        std::chrono::milliseconds timeout) const {
+  auto path = FindImage(id);
+  struct stat now;
+  if (!path || stat(path->c_str(), &now)) return FailErrno("finding the disk of {}", id);
+  if (now.st_size >= bytes) return {};
+  std::string grown = *path + kGrown;
+  Status made = GrowTo(*path, grown, bytes, timeout);
+  if (made && sync) made = Sync(OnHost(grown));
+  if (made && rename(grown.c_str(), path->c_str()))
+    made = FailErrno("replacing the disk of {}", id);
+  if (!made) unlink(grown.c_str());
+  if (made && sync) made = Sync(fs::path(OnHost(*path)).parent_path());
+  return made;
+}
+
 Status Shelf::RemoveImage(const std::string& id) const {
+  // A process that was killed while it made a larger one has left that.
+  if (auto path = FindImage(id)) unlink((*path + kGrown).c_str());
   if (unlink(ImagePath(id).c_str()) && errno != ENOENT) return FailErrno("removing a disk image");
   for (const std::string& name : earlier_) {
     std::string path = fmt::format("{}/{}/upper/{}.img", kShelvesDir, name, id);

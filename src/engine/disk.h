@@ -3,6 +3,7 @@
 // of the sandbox's overlay, so the limit holds by construction.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,12 +38,19 @@ class Shelf {
   std::optional<std::string> FindFile(const std::string& id) const;
   // Returns when the image is on the host's disk.
   Status SyncImage(const std::string& id) const;
+  // Makes the image and the file system in it larger, while nobody uses it: a crash leaves the one
+  // that was there or the new one. `sync`: returns when it is on the host's disk.
+  Status GrowImage(const std::string& id, int64_t bytes, bool sync,
+                   std::chrono::milliseconds timeout) const;
   // Removes the image of a sandbox, wherever it is. Missing is success.
   Status RemoveImage(const std::string& id) const;
   // Removes the shelves of earlier engine processes that hold nothing any more.
   void RemoveEmpty();
 
  private:
+  // Where a path of FindImage() lies on the host's disk.
+  std::string OnHost(std::string path) const;
+
   std::string name_;
   std::vector<std::string> earlier_;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/not_internet.h"
 #include "base/text.h"
 
 namespace caisson::engine {
@@ -128,14 +129,9 @@ bool MatchesHost(std::string_view pattern, std::string_view name) {
 }
 
 const std::vector<Cidr>& NotInternet() {
-  // 198.18.0.0/15 holds the sandboxes themselves by default; 192.0.0.0/24 and 240.0.0.0/4 are
-  // reserved; 169.254.0.0/16 and 100.64.0.0/10 have the metadata services of clouds.
   static const std::vector<Cidr> blocks = [] {
     std::vector<Cidr> parsed;
-    for (const char* block :
-         {"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16",
-          "172.16.0.0/12", "192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/3"})
-      parsed.push_back(*ParseCidr(block));
+    for (const char* block : kNotInternet) parsed.push_back(*ParseCidr(block));
     return parsed;
   }();
   return blocks;

@@ -1,5 +1,5 @@
 // What a sandbox may reach beyond its own loopback: rules as they are written, and what they mean.
-// The one place that knows which addresses are not the internet; nft.h and firewall.h enforce it.
+// nft.h and firewall.h enforce it.
 #pragma once
 
 #include <cstdint>

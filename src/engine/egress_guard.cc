@@ -172,16 +172,27 @@ Status EgressGuard::Set(const Sandbox& sandbox, const Egress& egress) {
   if (it == guarded_.end())
     return Fail(Code::kFailedPrecondition, "the sandbox has no network whose rules could change");
   Guarded& guarded = it->second;
-  EgressPolicy policy(egress);
-  TRY(firewall_.Replace(sandbox.address, guarded.policy, policy));
+  EgressPolicy before = guarded.policy, policy(egress);
+  TRY(firewall_.Replace(sandbox.address, before, policy));
   guarded.policy = policy;
+  Status done = Enforce(sandbox.address, egress, guarded);
+  // What is told to have failed must not hold.
+  if (!done && firewall_.Replace(sandbox.address, policy, before)) {
+    guarded.policy = before;
+    TellPolicy(sandbox.address, sandbox.egress);
+  }
+  return done;
+}
+
+Status EgressGuard::Enforce(uint32_t sandbox, const Egress& egress, Guarded& guarded) {
+  const EgressPolicy& policy = guarded.policy;
   std::vector<uint32_t> dismissed;
   for (const auto& [address, entry] : guarded.admitted)
     if (!policy.filters_names() || !policy.AllowsName(entry.name)) dismissed.push_back(address);
-  TRY(firewall_.Dismiss(sandbox.address, dismissed));
+  TRY(firewall_.Dismiss(sandbox, dismissed));
   for (uint32_t address : dismissed) guarded.admitted.erase(address);
-  TellPolicy(sandbox.address, egress);
-  return firewall_.Cut(sandbox.address, [&](uint32_t destination) {
+  TellPolicy(sandbox, egress);
+  return firewall_.Cut(sandbox, [&](uint32_t destination) {
     // A flow of queries stays with the service it was led to first.
     if (destination == kDnsAddress) return true;
     return policy.Denies(destination) && !guarded.admitted.contains(destination);

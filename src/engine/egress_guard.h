@@ -60,6 +60,8 @@ class EgressGuard {
   EgressGuard(const Config& config, Firewall firewall)
       : config_(config), firewall_(std::move(firewall)) {}
   Status MakeSockets(SlotTable& slots, HostLink& link);
+  // What else a new policy means: names that are no more admitted, flows that are cut.
+  Status Enforce(uint32_t sandbox, const Egress& egress, Guarded& guarded);
   // Takes back whatever was admitted for this sandbox.
   void Dismiss(uint32_t address);
   Status StartResolver();

@@ -376,6 +376,7 @@ TEST_F(EgressGuardTest, ReportsOnlySoManyPerMinute) {
                      return last;
                    }),
             "code 3");
+  PumpUntil([&] { return blocked_.size() >= 3; });
   EXPECT_EQ(blocked_.size(), 3u);
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,7 @@ struct Limits {
   int64_t memory_bytes = 1 << 30;
   int64_t disk_bytes = int64_t{10} << 30;
   int64_t pids = 4096;
-  int64_t open_files =
-      65'536;  // per process; set when the sandbox starts, less if the host has less
+  int64_t open_files = 65'536;  // per process; less if the host has less, and never more again
 };
 
 // What the sandbox may reach; by default the internet. Never private ranges, the host, or other
@@ -102,6 +102,7 @@ struct Capabilities {
   bool memory = false;
   std::string why_no_memory;  // a sentence
   bool network = false;
+  int64_t open_files = 0;  // per process: the most this host lets anybody have
 };
 
 // A living sandbox as the engine process holds it.
@@ -113,6 +114,7 @@ struct Sandbox {
   uint32_t address = 0;    // where its packets come from, host byte order; 0 = it has no network
   Egress egress;           // what it may reach
   std::string why_frozen;  // paused, in memory (Tier::kFrozen); "" = it runs
+  bool unsettled = false;  // Driver::Settle() has to be asked again
 };
 
 // Something a sandbox tried to reach and may not.
@@ -157,7 +159,24 @@ class Driver {
   // `count` unconnected TCP sockets (IPv6, dual-stack) living in the sandbox's network: connect()
   // to [::ffff:127.0.0.1]:port or [::1]:port from any process reaches the sandbox's own loopback.
   virtual Result<std::vector<UniqueFd>> Dial(const Sandbox& sandbox, size_t count) = 0;
+  // A TCP socket that listens on 127.0.0.1:`port` of the sandbox's own network. Only processes in
+  // the sandbox can connect to it. kAlreadyExists: somebody in the sandbox has that port.
+  virtual Result<UniqueFd> Listen(const Sandbox& sandbox, uint16_t port) = 0;
   virtual Result<Usage> Measure(const Sandbox& sandbox) = 0;
+  // What it has used since its start; cheaper than Measure().
+  struct Work {
+    int64_t cpu_ns = 0;
+    std::optional<int64_t> waited_ns;  // for a CPU; not every kernel counts it
+    int64_t written_bytes = 0;         // to its disk, by the kernel for it
+  };
+  virtual Result<Work> MeasureWork(const Sandbox& sandbox) = 0;
+  // CPU time of all sandboxes together: tells at once when nobody does anything.
+  virtual Result<int64_t> CpuTimeOfAll() = 0;
+  // Whether it gets a CPU only when no other sandbox wants it. kUnimplemented: not on this kernel.
+  virtual Status StandBehind(const Sandbox& sandbox, bool behind) = 0;
+  // How fast it may write to its disk, in bytes per second; 0 = as fast as it can.
+  // kUnimplemented: not on this machine.
+  virtual Status LimitWrites(const Sandbox& sandbox, int64_t rate) = 0;
   // Of a sandbox whose `process` is readable, before Destroy().
   virtual ExitReason WhyEnded(const Sandbox& sandbox) = 0;
 
@@ -171,17 +190,25 @@ class Driver {
   // `spec.id` names what was paused. On failure it stays paused.
   virtual Result<Sandbox> Resume(const Spec& spec, bool memory, Deadline deadline, int abort) = 0;
   // An immutable copy of a running sandbox, which stands still meanwhile and keeps its processes
-  // and connections. Where its memory cannot be saved the snapshot has files only (kFiles).
-  virtual Result<Saved> Snapshot(const std::string& id, const std::string& snapshot_id,
+  // and connections. Without `memory`, and where that cannot be saved, the snapshot has files only
+  // (kFiles).
+  virtual Result<Saved> Snapshot(const std::string& id, const std::string& snapshot_id, bool memory,
                                  Deadline deadline) = 0;
   // Removes a paused sandbox's or a snapshot's files; unknown ids succeed. Sandboxes made from a
   // snapshot keep what they share with it.
   virtual Status DeleteSaved(const std::string& id) = 0;
-  // After whoever saved or resumed this sandbox died: thaws it if it was to run. An error: what
-  // lives of it is to be removed, it is saved or broken.
+  // Gives a paused sandbox (not one that is kFrozen) a larger disk: wholly or not at all. One that
+  // is large enough stays as it is.
+  virtual Status GrowDisk(const std::string& id, int64_t bytes, Deadline deadline) = 0;
+  // After whoever saved or resumed this sandbox died or gave up: thaws it if it was to run.
+  // kDeadlineExceeded: it is still being saved; to be asked again. Another error: what lives of it
+  // is to be removed, it is saved or broken.
   virtual Status Settle(const Sandbox& sandbox) = 0;
   // When an answer was sent and nobody waits: what could be put off.
   virtual void TidyUp() = 0;
+  // When there has been nothing to do for a while: a small step that makes a later call faster.
+  // False: there is none.
+  virtual bool PrepareAhead() = 0;
   // Everything saved by this server, without those that stay frozen.
   virtual std::vector<Saved> ListSaved() = 0;
 
@@ -196,7 +223,8 @@ class Driver {
   // longer reach are cut. It is remembered when the engine starts again.
   virtual Status SetEgress(const Sandbox& sandbox, const Egress& egress) = 0;
 
-  // Takes effect at once. Shrinking the disk is not possible: kInvalidArgument.
+  // Takes effect at once. The disk of a living sandbox cannot change: kInvalidArgument; and no
+  // process gets back a right to open files that it had lost.
   virtual Status SetLimits(const Sandbox& sandbox, const Limits& limits) = 0;
 };
 

@@ -82,6 +82,7 @@ int RunEngine(const Config& config, int server) {
   Message first;
   if (!engine) first.head["error"] = EncodeError(engine.error());
   if (!Send(server, first) || !engine) return 1;
+  engine->driver->CheckLayersAhead();
   engine->supervisor->Run();
   if (engine->supervisor->idle()) engine->driver->CleanUp();
   return 0;

@@ -16,6 +16,7 @@
 #include "engine/firewall.h"
 #include "engine/layers.h"
 #include "engine/network.h"
+#include "engine/reserve.h"
 #include "engine/seccomp.h"
 #include "engine/slot.h"
 #include "engine/steps.h"
@@ -38,6 +39,7 @@ class Host {
   const KernelPaths& kernel_paths() const { return kernel_paths_; }
   const MachineShare& share() const { return share_; }
   Steps& steps() { return steps_; }
+  Reserve& reserve() { return reserve_; }
   const std::string& boot_id() const { return boot_id_; }
   // Null when sandboxes can have only their loopback here.
   HostLink* link() { return link_ ? &*link_ : nullptr; }
@@ -60,7 +62,10 @@ class Host {
  private:
   Result<UniqueFd> FindTemplate(const std::string& root_dir, const struct stat& wanted) const;
   Host(const Config& config, const Shelf& shelf)
-      : config_(config), shelf_(shelf), steps_(config.engine_fail_at) {}
+      : config_(config),
+        shelf_(shelf),
+        steps_(config.engine_fail_at),
+        reserve_(static_cast<size_t>(config.resume_reserve_mb) << 20) {}
 
   const Config& config_;
   std::unique_ptr<SlotTable> slots_;
@@ -74,6 +79,7 @@ class Host {
   KernelPaths kernel_paths_;
   MachineShare share_;
   Steps steps_;
+  Reserve reserve_;
   std::string boot_id_;
   struct Template {
     UniqueFd root;

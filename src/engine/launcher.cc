@@ -1,5 +1,6 @@
 #include "engine/launcher.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
 
@@ -18,6 +19,7 @@ constexpr std::chrono::seconds kGrace{10};
 constexpr std::chrono::seconds kUndoTimeout{30};
 // A launcher that dies sooner than this is not started again at once.
 constexpr std::chrono::seconds kRestartPause{1};
+constexpr int kIdleMs = 20;
 
 Result<Message> Build(Driver& driver, const std::string& op, Message request, Deadline deadline,
                       int socket, std::string& made) {
@@ -41,14 +43,21 @@ Result<Message> Build(Driver& driver, const std::string& op, Message request, De
 Result<Message> Save(Driver& driver, const std::string& op, const json::object& head,
                      Deadline deadline) {
   TRY_ASSIGN(std::string id, GetString(head, "id"));
+  TRY_ASSIGN(bool memory, GetBool(head, "memory"));
   if (op == "pause") {
-    TRY_ASSIGN(bool memory, GetBool(head, "memory"));
     TRY_ASSIGN(Saved saved, driver.Pause(id, memory, deadline));
     return Message{{{"saved", EncodeSaved(saved)}}, "", {}};
   }
   TRY_ASSIGN(std::string snapshot_id, GetString(head, "snapshot_id"));
-  TRY_ASSIGN(Saved saved, driver.Snapshot(id, snapshot_id, deadline));
+  TRY_ASSIGN(Saved saved, driver.Snapshot(id, snapshot_id, memory, deadline));
   return Message{{{"saved", EncodeSaved(saved)}}, "", {}};
+}
+
+Result<Message> GrowDisk(Driver& driver, const json::object& head, Deadline deadline) {
+  TRY_ASSIGN(std::string id, GetString(head, "id"));
+  TRY_ASSIGN(int64_t bytes, GetInt(head, "bytes"));
+  TRY(driver.GrowDisk(id, bytes, deadline));
+  return Message{};
 }
 
 Result<Message> Remove(Driver& driver, const std::string& op, const json::object& head,
@@ -70,7 +79,16 @@ Result<Message> Perform(Driver& driver, Message request, int socket, std::string
   if (op == "create" || op == "resume")
     return Build(driver, op, std::move(request), deadline, socket, made);
   if (op == "pause" || op == "snapshot") return Save(driver, op, request.head, deadline);
+  if (op == "grow_disk") return GrowDisk(driver, request.head, deadline);
   return Remove(driver, op, request.head, deadline);
+}
+
+// Until a request is there or the engine is gone. A pause may be followed by another at once, so
+// nothing is done ahead before some time has passed.
+void AwaitRequest(Driver& driver, int socket) {
+  pollfd item{socket, POLLIN, 0};
+  int wait = kIdleMs;
+  while (poll(&item, 1, wait) == 0) wait = driver.PrepareAhead() ? 0 : -1;
 }
 
 }  // namespace
@@ -86,6 +104,7 @@ int RunLauncher(const Driver& parent, int socket) {
     return 1;
   }
   for (;;) {
+    AwaitRequest(**driver, socket);
     auto request = Receive(socket);
     if (!request) return 0;  // the engine is gone
     // It woke up a driver that was waiting, or came too late.
@@ -138,10 +157,21 @@ bool LauncherPool::Cancel(const std::string& id) {
   return false;
 }
 
+// Resumes go to the first, everything else to the last ones: so the first ones have what they need
+// at hand (Driver::PrepareAhead), and a resume does not wait while a pause is tidied up.
+std::optional<size_t> LauncherPool::FindFree(const Job& job) const {
+  auto free = [this](size_t i) { return !launchers_[i].job && launchers_[i].socket; };
+  bool first = GetString(job.request.head, "op") == "resume";
+  for (size_t n = 0; n < launchers_.size(); ++n)
+    if (size_t i = first ? n : launchers_.size() - 1 - n; free(i)) return i;
+  return std::nullopt;
+}
+
 void LauncherPool::Dispatch() {
-  for (size_t i = 0; i < launchers_.size() && !queue_.empty(); ++i) {
-    Launcher& launcher = launchers_[i];
-    if (launcher.job || !launcher.socket) continue;
+  while (!queue_.empty()) {
+    auto free = FindFree(queue_.front());
+    if (!free) return;
+    Launcher& launcher = launchers_[*free];
     launcher.job = std::make_unique<Job>(std::move(queue_.front()));
     queue_.pop_front();
     auto left = std::chrono::ceil<milliseconds>(launcher.job->deadline - steady_clock::now());
@@ -159,7 +189,7 @@ void LauncherPool::Dispatch() {
     }
     // It died while idle; the job goes to another.
     queue_.push_front(std::move(job));
-    return Replace(i);
+    return Replace(*free);
   }
 }
 

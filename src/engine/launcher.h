@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,7 @@ class LauncherPool {
   };
 
   Status StartOne(size_t index);
+  std::optional<size_t> FindFree(const Job& job) const;
   void Dispatch();
   void OnReadable(size_t index);
   void Replace(size_t index);

@@ -37,8 +37,9 @@ class LayerCopy {
   LayerCopy& operator=(LayerCopy&&) = delete;
   ~LayerCopy();
 
-  // Names it after its content (SHA-256 of where it has data, and what) and returns that name.
-  Result<std::string> Finish(bool sync);
+  // Names it after its content (SHA-256 of the blocks that are not zero, and where they are) and
+  // returns that name.
+  Result<std::string> Finish(bool sync, const std::string& boot_id);
   int64_t bytes() const { return bytes_; }  // allocated
 
  private:
@@ -52,14 +53,20 @@ class LayerCopy {
 // during one job.
 class LayerMounts {
  public:
-  // A detached mount; valid until Forget().
-  Result<int> Get(const std::string& layer);
+  // A detached mount; valid until Forget(). kDataLoss: it is missing, or not what its name says.
+  // Its content is read only once per boot of the host, and again if the file is not the same.
+  Result<int> Get(const std::string& layer, const std::string& boot_id);
   // Lets go of all: a layer that is removed must not be kept by one who may never use it again.
   void Forget() { mounts_.clear(); }
 
  private:
   std::map<std::string, UniqueFd> mounts_;
+  std::map<std::string, std::string> checked_;  // what each was when it was compared
 };
+
+// Compares all layers with their names that nobody has compared since the host's boot, so that
+// nobody has to wait for it later. What is damaged is logged. Takes as long as reading them.
+void CheckLayers(const std::string& boot_id);
 
 // Removes what nobody needs: `needed`, called when nobody can choose layers any more, names those
 // of everything saved and living, or nothing if that cannot be told: then all are kept. Does

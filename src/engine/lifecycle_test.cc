@@ -158,6 +158,52 @@ TEST_F(LifecycleTest, DialReachesIpv4AndIpv6Loopback) {
   EXPECT_EQ(unknown.error().code(), Code::kNotFound);
 }
 
+TEST_F(LifecycleTest, ListenIsReachableFromInsideTheSandboxOnly) {
+  std::string id = Created(NewSpec()), neighbour = Created(NewSpec());
+  constexpr uint16_t kPort = 49'990;
+  auto listener = engine_.Listen(id, kPort);
+  ASSERT_TRUE(listener) << listener.error().message();
+  const std::string knock = "exec 3<>/dev/tcp/127.0.0.1/49990 && echo hello >&3 && echo in";
+  auto bash = [](const std::string& script) { return "bash -c '" + script + "' 2>/dev/null"; };
+  EXPECT_EQ(engine_.Run(id, bash(knock)).output, "in");
+  UniqueFd accepted(accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
+  ASSERT_TRUE(accepted);
+  char buffer[16] = {};
+  EXPECT_EQ(read(accepted.get(), buffer, sizeof buffer), 6);
+  EXPECT_STREQ(buffer, "hello\n");
+
+  // Another sandbox, also when it knows the address, and the host.
+  EXPECT_EQ(engine_.Run(neighbour, bash(knock)).output, "");
+  std::string address = engine_.Run(id, "hostname -I | cut -d\" \" -f1").output;
+  EXPECT_EQ(engine_
+                .Run(neighbour, bash("timeout 1 bash -c \"exec 3<>/dev/tcp/" + address +
+                                     "/49990\" && echo in"))
+                .output,
+            "");
+  sockaddr_in there{};
+  there.sin_family = AF_INET;
+  there.sin_port = htons(kPort);
+  there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  UniqueFd outside(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_NE(connect(outside.get(), reinterpret_cast<sockaddr*>(&there), sizeof there), 0);
+  EXPECT_EQ(engine_.Listen("nosuchsandbox", kPort).error().code(), Code::kNotFound);
+}
+
+TEST_F(LifecycleTest, ListenSaysThatAPortIsTaken) {
+  std::string id = Created(NewSpec());
+  auto first = engine_.Listen(id, 49'990);
+  ASSERT_TRUE(first) << first.error().message();
+  auto second = engine_.Listen(id, 49'990);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code(), Code::kAlreadyExists);
+  EXPECT_EQ(second.error().message(),
+            "port 49990 of sandbox " + id + " is taken by a process inside");
+  // envd's own.
+  EXPECT_EQ(engine_.Listen(id, 49'983).error().code(), Code::kAlreadyExists);
+  first->Reset();
+  EXPECT_TRUE(engine_.Listen(id, 49'990));
+}
+
 TEST_F(LifecycleTest, UsageIsMeasured) {
   Spec spec = NewSpec();
   std::string id = Created(spec);

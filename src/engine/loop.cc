@@ -2,11 +2,16 @@
 
 #include <fcntl.h>
 #include <linux/loop.h>
+#include <linux/major.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <thread>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "engine/mount.h"
 
 namespace caisson::engine {
@@ -46,6 +51,26 @@ bool LoopHolds(int number, const std::string& label) {
   loop_info64 info{};
   if (!fd || ioctl(fd.get(), LOOP_GET_STATUS64, &info)) return false;
   return label.substr(0, LO_NAME_SIZE - 1) == reinterpret_cast<const char*>(info.lo_file_name);
+}
+
+Result<int> LoopOf(int fd) {
+  struct stat status;
+  if (fstat(fd, &status)) return FailErrno("looking at a disk");
+  if (major(status.st_dev) != LOOP_MAJOR) return Fail(Code::kInternal, "a disk is no loop device");
+  return static_cast<int>(minor(status.st_dev));
+}
+
+Result<int64_t> LoopWritten(int number) {
+  constexpr size_t kSectorsWritten = 6;
+  constexpr int64_t kSectorBytes = 512;
+  TRY_ASSIGN(std::string text,
+             ReadFile(fmt::format("/sys/dev/block/{}:{}/stat", LOOP_MAJOR, number)));
+  size_t column = 0;
+  for (std::string_view word : Split(Trim(text), ' ')) {
+    if (word.empty() || column++ != kSectorsWritten) continue;
+    if (auto sectors = ParseInt<int64_t>(word)) return *sectors * kSectorBytes;
+  }
+  return Fail(Code::kInternal, "the kernel does not tell what was written to {}", LoopPath(number));
 }
 
 Status AwaitLoopGone(int number, const std::string& label, std::chrono::milliseconds timeout) {

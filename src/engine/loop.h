@@ -19,6 +19,10 @@ Result<Loop> AttachLoop(int image, const std::string& label, bool read_only = fa
 std::string LoopPath(int number);
 // Whether this device has that label.
 bool LoopHolds(int number, const std::string& label);
+// The device of the file system that this descriptor is in.
+Result<int> LoopOf(int fd);
+// Bytes that were written to it; only differences mean something.
+Result<int64_t> LoopWritten(int number);
 // Waits until the kernel has released it; kDeadlineExceeded.
 Status AwaitLoopGone(int number, const std::string& label, std::chrono::milliseconds timeout);
 // The ext4 file system on it, detached. Mounting a device twice gives the same file system.

@@ -79,9 +79,9 @@ Result<Manifest> ParseManifest(std::string_view text) {
     json::value value = json::parse(text);
     const json::object& o = value.as_object();
     auto format = o.at("format").to_number<int64_t>();
-    if (format != kManifestFormat)
+    if (format < 1 || format > kManifestFormat)
       return Fail(Code::kFailedPrecondition,
-                  "it was saved by another version of Caisson (format {}, this one reads {})",
+                  "it was saved by another version of Caisson (format {}, this one reads up to {})",
                   format, kManifestFormat);
     Manifest manifest = Decode(o);
     if (NamesArePlain(manifest)) return manifest;

@@ -13,8 +13,9 @@
 
 namespace caisson::engine {
 
-// Of the manifest and of what it describes; another number is refused.
-inline constexpr int64_t kManifestFormat = 1;
+// Of the manifest and of what it describes; a greater number is refused. 2: large areas of memory
+// may lie beside CRIU's files (large_areas.h).
+inline constexpr int64_t kManifestFormat = 2;
 
 // A mount whose source is a file of the host: where it is inside, and what it shows (child.h).
 struct HostMount {

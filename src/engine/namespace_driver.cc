@@ -1,6 +1,7 @@
 #include "engine/namespace_driver.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -14,6 +15,8 @@
 
 #include "base/log.h"
 #include "engine/boot_dir.h"
+#include "engine/loop.h"
+#include "engine/open_files.h"
 #include "engine/pidfd.h"
 #include "engine/record.h"
 #include "engine/saved.h"
@@ -24,6 +27,9 @@ namespace caisson::engine {
 namespace {
 
 constexpr std::chrono::seconds kRecoverTimeout{10};
+constexpr std::chrono::seconds kSettleTimeout{5};  // for all together
+constexpr int kListenBacklog = 128;
+
 std::chrono::milliseconds Left(Deadline deadline) {
   return std::max(std::chrono::milliseconds(1), std::chrono::ceil<std::chrono::milliseconds>(
                                                     deadline - std::chrono::steady_clock::now()));
@@ -32,8 +38,10 @@ std::chrono::milliseconds Left(Deadline deadline) {
 }  // namespace
 
 Capabilities NamespaceDriver::capabilities() const {
-  return {
-      .memory = criu_.has_value(), .why_no_memory = why_no_criu_, .network = network_.available};
+  return {.memory = criu_.has_value(),
+          .why_no_memory = why_no_criu_,
+          .network = network_.available,
+          .open_files = HostOpenFiles()};
 }
 
 Status NamespaceDriver::OpenHost() {
@@ -86,11 +94,14 @@ std::vector<Sandbox> NamespaceDriver::Recover() {
     for (const auto& slot : *slots)
       if (slot.sandbox_id != kResolverId) ids.insert(slot.sandbox_id);
   std::vector<Sandbox> living;
+  auto settle_end = std::chrono::steady_clock::now() + kSettleTimeout;
   for (const std::string& id : ids) {
     auto sandbox = Adopt(id);
-    if (sandbox)
-      if (Status settled = Settle(*sandbox); !settled)
-        sandbox = tl::unexpected(std::move(settled).error());
+    if (Status settled = sandbox ? SettleBy(settle_end, *sandbox) : Status(); !settled) {
+      // A healthy one: what saves it goes on without us, and may take minutes.
+      sandbox->unsettled = settled.error().code() == Code::kDeadlineExceeded;
+      if (!sandbox->unsettled) sandbox = tl::unexpected(std::move(settled).error());
+    }
     if (sandbox) {
       living.push_back(std::move(*sandbox));
       continue;
@@ -163,11 +174,14 @@ Status NamespaceDriver::RemoveLive(const std::string& id, Deadline deadline) {
   // SECURITY: the slot goes last, and only when nothing inside lives any more: with it the uid
   // range may belong to another sandbox.
   Cgroup cgroup = Cgroup::Leftover(host_->cgroups(), id);
-  Status removed = cgroup.Remove(Left(deadline));
-  cgroup.Keep();
-  TRY(std::move(removed));
   RecordFile file = RecordFile::Leftover(id);
   auto record = file.Read();
+  // With its last process its disk is unmounted, and what it had not written yet is written.
+  if (record) (void)cgroup.LimitWrites(record->loop, 0);
+  Status removed = cgroup.Remove(Left(deadline));
+  cgroup.Keep();
+  if (!removed) file.Keep();
+  TRY(std::move(removed));
   if (!file.ready()) RemoveLeftovers();  // whoever built it may have been killed
   Status cleared = file.Remove();
   file.Keep();
@@ -255,18 +269,16 @@ void NamespaceDriver::Kill(const Sandbox& sandbox) {
   SendSignal(sandbox.process.get(), SIGKILL);
 }
 
-Result<std::vector<UniqueFd>> NamespaceDriver::Dial(const Sandbox& sandbox, size_t count) {
+Result<std::vector<UniqueFd>> NamespaceDriver::MakeSockets(const Sandbox& sandbox, int family,
+                                                           size_t count) {
   if (setns(sandbox.network.get(), CLONE_NEWNET))
     return FailErrno("entering the network of sandbox {}", sandbox.instance.id);
   std::vector<UniqueFd> sockets;
   int error = 0;
   while (sockets.size() < count && !error) {
-    UniqueFd fd(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    int no = 0;
-    if (!fd || setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)))
-      error = errno;
-    else
-      sockets.push_back(std::move(fd));
+    UniqueFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    error = fd ? 0 : errno;
+    if (fd) sockets.push_back(std::move(fd));
   }
   // SECURITY: this process must never go on inside a sandbox's network.
   if (setns(own_network_.get(), CLONE_NEWNET)) std::abort();
@@ -275,6 +287,38 @@ Result<std::vector<UniqueFd>> NamespaceDriver::Dial(const Sandbox& sandbox, size
     return FailErrno("making a socket in the network of sandbox {}", sandbox.instance.id);
   }
   return sockets;
+}
+
+Result<std::vector<UniqueFd>> NamespaceDriver::Dial(const Sandbox& sandbox, size_t count) {
+  TRY_ASSIGN(auto sockets, MakeSockets(sandbox, AF_INET6, count));
+  int no = 0;
+  for (const UniqueFd& fd : sockets)
+    if (setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)))
+      return FailErrno("making a socket in the network of sandbox {}", sandbox.instance.id);
+  return sockets;
+}
+
+Result<UniqueFd> NamespaceDriver::Listen(const Sandbox& sandbox, uint16_t port) {
+  TRY_ASSIGN(auto sockets, MakeSockets(sandbox, AF_INET, 1));
+  UniqueFd fd = std::move(sockets[0]);
+  // Connections that a listener before this one had closed must not stand in the way.
+  int yes = 1;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  // SECURITY: a socket belongs to the network it was made in for ever, so this is the sandbox's own
+  // loopback: neither the host nor another sandbox has a way to it. Without SO_REUSEPORT nobody
+  // inside can listen on the same port beside it.
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) ||
+      listen(fd.get(), kListenBacklog)) {
+    if (errno == EADDRINUSE)
+      return Fail(Code::kAlreadyExists, "port {} of sandbox {} is taken by a process inside", port,
+                  sandbox.instance.id);
+    return FailErrno("listening on port {} of sandbox {}", port, sandbox.instance.id);
+  }
+  return fd;
 }
 
 Result<Usage> NamespaceDriver::Measure(const Sandbox& sandbox) {
@@ -290,6 +334,29 @@ Result<Usage> NamespaceDriver::Measure(const Sandbox& sandbox) {
   usage.disk_total_bytes = static_cast<int64_t>(disk.f_blocks) * block;
   usage.disk_used_bytes = static_cast<int64_t>(disk.f_blocks - disk.f_bfree) * block;
   return usage;
+}
+
+Result<Driver::Work> NamespaceDriver::MeasureWork(const Sandbox& sandbox) {
+  TRY_ASSIGN(Cgroup cgroup, Cgroup::Open(host_->cgroups(), sandbox.instance.id));
+  Work work;
+  TRY_ASSIGN(work.cpu_ns, cgroup.CpuTime());
+  work.waited_ns = cgroup.CpuWait();
+  TRY_ASSIGN(int loop, LoopOf(sandbox.disk.get()));
+  TRY_ASSIGN(work.written_bytes, LoopWritten(loop));
+  return work;
+}
+
+Result<int64_t> NamespaceDriver::CpuTimeOfAll() { return host_->cgroups().CpuTime(); }
+
+Status NamespaceDriver::StandBehind(const Sandbox& sandbox, bool behind) {
+  TRY_ASSIGN(Cgroup cgroup, Cgroup::Open(host_->cgroups(), sandbox.instance.id));
+  return cgroup.StandBehind(behind);
+}
+
+Status NamespaceDriver::LimitWrites(const Sandbox& sandbox, int64_t rate) {
+  TRY_ASSIGN(Cgroup cgroup, Cgroup::Open(host_->cgroups(), sandbox.instance.id));
+  TRY_ASSIGN(int loop, LoopOf(sandbox.disk.get()));
+  return cgroup.LimitWrites(loop, rate);
 }
 
 ExitReason NamespaceDriver::WhyEnded(const Sandbox& sandbox) {

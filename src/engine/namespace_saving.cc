@@ -1,6 +1,12 @@
 // The part of the driver that starts sandboxes, from a template or from what was saved, and saves
 // them.
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/utsname.h>
+#include <unistd.h>
+
+#include <thread>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -9,6 +15,8 @@
 #include "engine/layers.h"
 #include "engine/loop.h"
 #include "engine/namespace_driver.h"
+#include "engine/open_files.h"
+#include "engine/process.h"
 #include "engine/record.h"
 #include "engine/restoration.h"
 #include "engine/saved.h"
@@ -22,8 +30,6 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kTrialTimeout{20};
 constexpr std::chrono::seconds kThawTimeout{10};
-// CRIU gives up by itself after ten.
-constexpr std::chrono::seconds kSettleTimeout{15};
 // After a pause the kernel releases the disk when the last of the dead processes is gone.
 constexpr std::chrono::seconds kDiskTimeout{10};
 constexpr const char* kTrialFile = "criu-works";
@@ -127,10 +133,12 @@ Result<Sandbox> NamespaceDriver::Resume(const Spec& spec, bool memory, Deadline 
 
 Result<Sandbox> NamespaceDriver::Thaw(const std::string& id, Deadline deadline) {
   TRY_ASSIGN(Sandbox sandbox, Adopt(id));
-  if (sandbox.why_frozen.empty()) return Fail(Code::kNotFound, "sandbox '{}' is not paused", id);
-  TRY_ASSIGN(Record record, ReadRecord(id));
-  record.why_frozen.clear();
-  TRY(RewriteRecord(record));
+  // A launcher may have come so far before and no further.
+  if (!sandbox.why_frozen.empty()) {
+    TRY_ASSIGN(Record record, ReadRecord(id));
+    record.why_frozen.clear();
+    TRY(RewriteRecord(record));
+  }
   TRY_ASSIGN(Cgroup cgroup, Cgroup::Open(host_->cgroups(), id));
   TRY(cgroup.Thaw(Left(deadline)));
   sandbox.why_frozen.clear();
@@ -146,7 +154,7 @@ Status NamespaceDriver::SaveFiles(const std::string& id, Deadline deadline) {
 }
 
 Result<Saved> NamespaceDriver::Snapshot(const std::string& id, const std::string& snapshot_id,
-                                        Deadline deadline) {
+                                        bool memory, Deadline deadline) {
   if (!IsValidId(id) || !IsValidId(snapshot_id))
     return Fail(Code::kInvalidArgument, "'{}' or '{}' is not an id", id, snapshot_id);
   // A launcher died when all but the thawing was done: ids of snapshots are never used twice.
@@ -156,7 +164,7 @@ Result<Saved> NamespaceDriver::Snapshot(const std::string& id, const std::string
     return manifest->saved;
   }
   return Saving(*host_, criu_ ? &*criu_ : nullptr, why_no_criu_, id, deadline)
-      .Snapshot(snapshot_id);
+      .Snapshot(snapshot_id, memory);
 }
 
 Status NamespaceDriver::DeleteSaved(const std::string& id) {
@@ -178,7 +186,7 @@ std::vector<Saved> NamespaceDriver::ListSaved() {
 Status NamespaceDriver::Settle(const Sandbox& sandbox) {
   const std::string& id = sandbox.instance.id;
   if (!sandbox.why_frozen.empty()) return {};
-  TRY(AwaitUnlocked(id, kSettleTimeout));
+  TRY(AwaitUnlocked(id, std::chrono::milliseconds(0)));
   TRY_ASSIGN(Cgroup cgroup, Cgroup::Open(host_->cgroups(), id));
   TRY_ASSIGN(bool frozen, cgroup.frozen());
   // It was resumed, and only the saved state was not removed yet.
@@ -188,10 +196,37 @@ Status NamespaceDriver::Settle(const Sandbox& sandbox) {
   return cgroup.Thaw(kThawTimeout);
 }
 
+Status NamespaceDriver::SettleBy(Deadline deadline, const Sandbox& sandbox) {
+  for (;;) {
+    Status settled = Settle(sandbox);
+    if (settled || settled.error().code() != Code::kDeadlineExceeded ||
+        steady_clock::now() >= deadline)
+      return settled;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 void NamespaceDriver::TidyUp() {
   EmptyTrash();
   host_->layers().Forget();
 }
+
+void NamespaceDriver::CheckLayersAhead() const {
+  const pid_t parent = getpid();
+  auto forked = ForkProcess({}, [&] {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) return 1;
+    SetProcessTitle("caisson: layers");
+    sched_param none{};
+    sched_setscheduler(0, SCHED_IDLE, &none);  // sandboxes come first
+    CheckLayers(host_->boot_id());
+    return 0;
+  });
+  if (!forked)
+    LogWarn("layers are checked only when they are used", {{"error", forked.error().message()}});
+}
+
+bool NamespaceDriver::PrepareAhead() { return host_->reserve().Refill(); }
 
 void NamespaceDriver::CollectUnused() {
   CollectLayers([]() -> std::optional<std::vector<std::string>> {
@@ -222,8 +257,17 @@ Status NamespaceDriver::SetLimits(const Sandbox& sandbox, const Limits& limits) 
   TRY(CheckSpec(spec));
   TRY_ASSIGN(Cgroup cgroup, Cgroup::Open(host_->cgroups(), id));
   TRY(cgroup.SetLimits(limits));
+  if (limits.open_files < record.limits.open_files) TRY(LimitOpenFiles(cgroup, limits.open_files));
   record.limits = limits;
   return RewriteRecord(record);
+}
+
+Status NamespaceDriver::GrowDisk(const std::string& id, int64_t bytes, Deadline deadline) {
+  if (!IsValidId(id)) return Fail(Code::kInvalidArgument, "'{}' is not an id", id);
+  TRY_ASSIGN(Manifest manifest, ReadSaved(id));
+  if (manifest.snapshot) return Fail(Code::kInvalidArgument, "'{}' is a snapshot", id);
+  TRY(AwaitLoopGone(manifest.loop, id, kDiskTimeout));
+  return shelf_.GrowImage(id, bytes, config_.save_sync, Left(deadline));
 }
 
 }  // namespace caisson::engine

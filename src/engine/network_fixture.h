@@ -117,8 +117,8 @@ inline void Serve(int port, std::atomic<int>* seen) {
       }
     }
     if (fds[1].revents) {
+      seen->fetch_add(1);  // before the answer: who has it may look at once
       AnswerDatagram(udp);
-      seen->fetch_add(1);
     }
   }
 }

@@ -239,7 +239,8 @@ Result<Blocked> DecodeBlocked(const json::value& value) {
 json::object EncodeCapabilities(const Capabilities& capabilities) {
   return {{"memory", capabilities.memory},
           {"why_no_memory", capabilities.why_no_memory},
-          {"network", capabilities.network}};
+          {"network", capabilities.network},
+          {"open_files", capabilities.open_files}};
 }
 
 Result<Capabilities> DecodeCapabilities(const json::value& value) {
@@ -247,7 +248,8 @@ Result<Capabilities> DecodeCapabilities(const json::value& value) {
     const json::object& o = value.as_object();
     return Capabilities{.memory = o.at("memory").as_bool(),
                         .why_no_memory = String(o, "why_no_memory"),
-                        .network = o.at("network").as_bool()};
+                        .network = o.at("network").as_bool(),
+                        .open_files = o.at("open_files").to_number<int64_t>()};
   });
 }
 

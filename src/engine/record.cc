@@ -180,6 +180,9 @@ Status AwaitUnlocked(const std::string& id, std::chrono::milliseconds timeout) {
 }
 
 Status RewriteRecord(const Record& record) {
+  // The lock is on the file that would be replaced.
+  if (!AwaitUnlocked(record.id, std::chrono::milliseconds(0)))
+    return Fail(Code::kAborted, "sandbox '{}' is still being saved", record.id);
   return WriteFileAtomic(RecordPath(record.id), json::serialize(ToJson(record)), 0600);
 }
 

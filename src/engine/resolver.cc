@@ -97,7 +97,8 @@ class Resolver {
   void Finish(Number number, std::string message);
   void CloseUpstream(Lookup& lookup);
 
-  void OnEngine();
+  bool TakeFromEngine();  // one message; false if there is none
+  void OnEngine(const Message& message);
   bool Tell(Message message);
   void Expire();
 
@@ -126,7 +127,7 @@ Status Resolver::Start(const ResolverSockets& sockets) {
     TRY(loop_.Watch(tcp, EPOLLIN, [=, this] { OnAccept(tcp, filtered); }));
   }
   TRY(SetNonBlocking(engine_));
-  return loop_.Watch(engine_, EPOLLIN, [this] { OnEngine(); });
+  return loop_.Watch(engine_, EPOLLIN, [this] { TakeFromEngine(); });
 }
 
 void Resolver::Run() {
@@ -236,6 +237,12 @@ void Resolver::OnQuery(Client client, std::string_view message) {
     return refuse(kDnsRefused);
   if (client.filtered) {
     auto policy = policies_.find(client.sandbox);
+    // Its rules may lie unread beside its question.
+    if (policy == policies_.end()) {
+      while (TakeFromEngine()) {
+      }
+      policy = policies_.find(client.sandbox);
+    }
     // SECURITY: who is not known yet (its rules hold in the kernel before it is told to us) gets
     // nothing, in a way that makes it ask again.
     if (policy == policies_.end()) return refuse(kDnsServerFailure);
@@ -395,29 +402,34 @@ void Resolver::Expire() {
 
 bool Resolver::Tell(Message message) { return engine::Send(engine_, message).has_value(); }
 
-void Resolver::OnEngine() {
+bool Resolver::TakeFromEngine() {
   auto message = Receive(engine_);
   if (!message) {
     engine_gone_ = message.error().sys_errno() != EAGAIN;
-    return;
+    return false;
   }
-  auto op = GetString(message->head, "op");
+  OnEngine(*message);
+  return true;
+}
+
+void Resolver::OnEngine(const Message& message) {
+  auto op = GetString(message.head, "op");
   if (!op) return;
   if (*op == "admitted") {
-    auto call = GetInt(message->head, "call");
-    auto ok = GetInt(message->head, "ok");
+    auto call = GetInt(message.head, "call");
+    auto ok = GetInt(message.head, "ok");
     auto it = lookups_.find(static_cast<Number>(call.value_or(0)));
     if (it == lookups_.end() || it->second.answer.empty()) return;
     Finish(it->first, ok.value_or(0) ? std::move(it->second.answer)
                                      : BuildDnsError(it->second.query, kDnsServerFailure));
     return;
   }
-  auto sandbox = GetInt(message->head, "sandbox");
+  auto sandbox = GetInt(message.head, "sandbox");
   if (!sandbox) return;
   auto address = static_cast<uint32_t>(*sandbox);
   policies_.erase(address);
   buckets_.erase(address);
-  const json::value* rules = message->head.if_contains("egress");
+  const json::value* rules = message.head.if_contains("egress");
   if (*op != "policy" || !rules) return;
   if (auto egress = DecodeEgress(*rules)) policies_.emplace(address, EgressPolicy(*egress));
 }

@@ -3,15 +3,18 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "engine/child.h"
+#include "engine/errand.h"
+#include "engine/large_areas.h"
+#include "engine/open_files.h"
 #include "engine/pidfd.h"
 #include "engine/saved.h"
 #include "engine/stage.h"
@@ -30,25 +33,13 @@ Status EnterCgroup(const CgroupEntry& entry) {
 
 // As the child does for itself in a cold start, and before the guest runs again. The kernel takes
 // these settings only from a process of the user namespace they are for.
-Status LimitShare(int pid, const MachineShare& share) {
+Result<Errand> LimitShare(int pid, const MachineShare& share) {
   UniqueFd ids(open(fmt::format("/proc/{}/ns/user", pid).c_str(), O_RDONLY | O_CLOEXEC));
   if (!ids) return FailErrno("opening the restored user namespace");
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC)) return FailErrno("making a pipe");
-  UniqueFd reader(ends[0]), writer(ends[1]);
-  pid_t helper = fork();
-  if (helper < 0) return FailErrno("limiting what a continued sandbox may take");
-  if (helper == 0) {
-    if (setns(ids.get(), CLONE_NEWUSER) == 0 && LimitInotify(share, "/proc"))
-      (void)!write(writer.get(), "d", 1);
-    _exit(0);
-  }
-  writer.Reset();
-  char said = 0;  // a launcher ignores SIGCHLD, so there is no exit status to ask for
-  bool done = read(reader.get(), &said, 1) == 1;
-  waitpid(helper, nullptr, 0);
-  if (!done) return Fail(Code::kInternal, "what a continued sandbox may take cannot be limited");
-  return {};
+  return Errand::Send([&] {
+    bool done = setns(ids.get(), CLONE_NEWUSER) == 0 && LimitInotify(share, "/proc");
+    return std::string(done ? "done" : "");
+  });
 }
 
 // CRIU gives deleted files that are still open a name while it restores them. If it was killed
@@ -88,6 +79,7 @@ Status Restoration::RunSteps() {
   TRY(steps.Run(Step::kRestore, [this] { return Restore(); }));
   return steps.Run(Step::kIdentity, [this]() -> Status {
     TRY(Identify());
+    TRY(LimitOpenFiles(cgroup_, spec_.limits.open_files));
     if (connected()) TRY(host_.link()->Settle(slot_));
     return record_file_.MarkReady();
   });
@@ -103,15 +95,29 @@ Status Restoration::PrepareRoot() {
 }
 
 Status Restoration::Restore() {
-  TRY_ASSIGN(MemoryImages images, MemoryImages::Open(manifest_));
-  TRY(MoveUserRange(images.fd(), slot_.uid_base()));
+  std::optional<MemoryImages> images;
+  std::optional<Errand> limiting;  // while CRIU goes on
   TRY_ASSIGN(CgroupEntry entry, cgroup_.PrepareEntry());
-  RestorePlan plan{.images = images.fd(),
+  RestorePlan plan{.open_images = [this, &images]() -> Result<int> {
+                     TRY_ASSIGN(MemoryImages opened, MemoryImages::Open(manifest_));
+                     images.emplace(std::move(opened));
+                     TRY(MoveUserRange(images->fd(), slot_.uid_base()));
+                     TRY(LeaveInheritedDead(images->fd()));
+                     return images->fd();
+                   },
                    .cgroup = entry.v2.get(),
                    .enter = [&entry] { return EnterCgroup(entry); },
-                   .set_up_network = [this](int pid) -> Status {
-                     TRY(LimitShare(pid, host_.share()));
+                   .set_up_network = [this, &limiting](int pid) -> Status {
+                     TRY_ASSIGN(Errand errand, LimitShare(pid, host_.share()));
+                     limiting.emplace(std::move(errand));
                      return SetUpNetwork(pid);
+                   },
+                   .finish_memory = [this, &images, &limiting]() -> Status {
+                     if (!limiting || limiting->Wait().empty())
+                       return Fail(Code::kInternal,
+                                   "what a continued sandbox may take cannot be limited");
+                     TRY_ASSIGN(auto processes, cgroup_.Processes());
+                     return FillLargeAreas(images->fd(), processes, host_.reserve());
                    }};
   TRY_ASSIGN(Stage stage, Stage::Make(host_.config()));
   TRY_ASSIGN(plan.external_mounts, Sources(stage));

@@ -4,16 +4,20 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <thread>
 
 #include "base/file.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "engine/image_pack.h"
+#include "engine/large_areas.h"
 
 namespace caisson::engine {
 namespace {
@@ -29,6 +33,7 @@ constexpr size_t kMaxManifestBytes = 1 << 20;
 // Names of drafts and link directories: no sandbox id has a dot.
 constexpr const char* kDraft = ".draft";
 constexpr const char* kLinks = ".links";
+constexpr std::chrono::seconds kLeftoverPatience{2};
 
 // Paths to be removed when nobody waits.
 std::vector<std::string>& Trash() {
@@ -54,8 +59,6 @@ bool IsLeftover(std::string_view name) {
   return !stat || stat->find(") Z ") != std::string::npos;
 }
 
-bool HoldsPages(std::string_view name) { return name.starts_with("pages-"); }
-
 struct FileSum {
   std::string sum;
   int64_t bytes = 0;
@@ -75,7 +78,9 @@ Result<FileSum> Checksum(int dir, const std::string& name) {
     hash = XXH3_128bits(data, size);
     munmap(data, size);
   }
-  return FileSum{fmt::format("{}:{:016x}{:016x}", size, hash.high64, hash.low64), info.st_size};
+  // Files may have holes.
+  return FileSum{fmt::format("{}:{:016x}{:016x}", size, hash.high64, hash.low64),
+                 std::min<int64_t>(info.st_size, info.st_blocks * 512)};
 }
 
 Result<std::vector<std::string>> Names(const std::string& path) {
@@ -128,11 +133,13 @@ Status SavedDraft::Clear() {
   return {};
 }
 
-// All but the pages of memory go into one file.
+// All but the content of memory goes into one file.
 Status SavedDraft::PackImages() {
   std::string directory = path_ + "/" + kMemoryDir;
   TRY_ASSIGN(auto names, Names(directory));
   if (names.empty()) return {};
+  TRY(SplitLargeAreas(memory_.get()));
+  TRY_ASSIGN(names, Names(directory));
   std::vector<NamedFile> files;
   for (const std::string& name : names) {
     if (HoldsPages(name)) continue;
@@ -226,8 +233,13 @@ Result<bool> MarkResuming(const std::string& id) {
 void RemoveLeftovers(bool all) {
   auto names = Names(kSavedDir);
   if (!names) return;
-  for (const std::string& name : *names)
-    if (IsTemporary(name) && (all || IsLeftover(name))) (void)RemoveTree(SavedPath(name));
+  // CRIU outlives its launcher and may still be writing there.
+  auto give_up = std::chrono::steady_clock::now() + kLeftoverPatience;
+  for (const std::string& name : *names) {
+    if (!IsTemporary(name) || !(all || IsLeftover(name))) continue;
+    while (!RemoveTree(SavedPath(name)) && std::chrono::steady_clock::now() < give_up)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
 }
 
 Result<MemoryImages> MemoryImages::Open(const Manifest& manifest) {

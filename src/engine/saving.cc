@@ -22,6 +22,7 @@ namespace caisson::engine {
 namespace {
 
 constexpr std::chrono::seconds kThawTimeout{10};
+constexpr std::chrono::seconds kShortestDump{1};
 constexpr int kFreezeAttempts = 50;
 
 std::chrono::milliseconds Left(Deadline deadline) {
@@ -40,6 +41,18 @@ bool WaitsForVfork(pid_t pid) {
   auto stat = ReadFile(fmt::format("/proc/{}/stat", pid), 8192);
   size_t name_end = stat ? stat->rfind(')') : std::string::npos;
   return name_end != std::string::npos && stat->substr(name_end, 3) == ") D";
+}
+
+// Whether a debugger holds one of its threads.
+bool IsTraced(pid_t pid) {
+  std::error_code ec;
+  for (const auto& thread :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), ec)) {
+    auto status = ReadFile(thread.path().string() + "/status", 1 << 20);
+    size_t at = status ? status->find("\nTracerPid:\t") : std::string::npos;
+    if (at != std::string::npos && status->compare(at + 12, 2, "0\n") != 0) return true;
+  }
+  return false;
 }
 
 // The directories of the sandbox's root where something may be watched by inotify. CRIU looks for
@@ -128,6 +141,14 @@ Status Saving::CheckRoom(bool memory) const {
 
 Status Saving::Dump(int images) const {
   if (!criu_) return Fail(Code::kUnimplemented, "{}", why_no_criu_);
+  // CRIU, once begun, is not stopped.
+  if (Left(deadline_) < kShortestDump)
+    return Fail(Code::kDeadlineExceeded, "there is too little time left to save the memory");
+  // CRIU takes what it cannot seize in a frozen cgroup for a process that is just ending, and tries
+  // for ten seconds.
+  TRY_ASSIGN(auto processes, cgroup_.Processes());
+  if (std::any_of(processes.begin(), processes.end(), IsTraced))
+    return Fail(Code::kUnimplemented, "a process inside is being traced by a debugger");
   DumpPlan plan{.pid = record_.pid,
                 .images = images,
                 .freezer = cgroup_.unified_path(),
@@ -191,20 +212,22 @@ Result<Saved> Saving::StayFrozen(std::string why) {
   return Saved{.id = id_, .tier = Tier::kFrozen, .why_frozen = record_.why_frozen, .at = Now()};
 }
 
-Result<Saved> Saving::Snapshot(const std::string& snapshot_id) {
+Result<Saved> Saving::Snapshot(const std::string& snapshot_id, bool memory) {
   host_.steps().Reset();
-  TRY(Begin(true));
+  TRY(Begin(memory));
   if (static_cast<int64_t>(record_.layers.size()) >= host_.config().max_snapshot_layers)
     return Fail(Code::kFailedPrecondition,
                 "sandbox '{}' is {} snapshots deep, and no deeper is allowed "
                 "(max_snapshot_layers)",
                 id_, record_.layers.size());
   TRY_ASSIGN(SavedDraft draft, SavedDraft::Begin(snapshot_id));
-  Status dumped = host_.steps().Run(Step::kDump, [&] { return Dump(draft.memory()); });
-  bool memory = static_cast<bool>(dumped);
-  if (!memory && dumped.error().code() != Code::kUnimplemented)
-    return tl::unexpected(dumped.error());
-  if (!memory) TRY(draft.Clear());
+  if (memory) {
+    Status dumped = host_.steps().Run(Step::kDump, [&] { return Dump(draft.memory()); });
+    memory = static_cast<bool>(dumped);
+    if (!memory && dumped.error().code() != Code::kUnimplemented)
+      return tl::unexpected(dumped.error());
+    if (!memory) TRY(draft.Clear());
+  }
   Manifest manifest = Describe(snapshot_id, memory ? Tier::kMemory : Tier::kFiles);
   manifest.snapshot = true;
   manifest.loop = -1;
@@ -217,7 +240,7 @@ Result<Saved> Saving::Snapshot(const std::string& snapshot_id) {
   frozen_ = false;
   TRY(host_.steps().Run(Step::kCommit, [&]() -> Status {
     bool sync = host_.config().save_sync;
-    TRY_ASSIGN(std::string layer, copy.Finish(sync));
+    TRY_ASSIGN(std::string layer, copy.Finish(sync, host_.boot_id()));
     manifest.layers.push_back(std::move(layer));
     manifest.saved.disk_bytes = copy.bytes();
     return draft.Commit(manifest, sync);

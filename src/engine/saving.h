@@ -26,7 +26,7 @@ class Saving {
 
   // See Driver. After a tier other than kFrozen what still lives of it is to be removed.
   Result<Saved> Pause(bool memory);
-  Result<Saved> Snapshot(const std::string& snapshot_id);
+  Result<Saved> Snapshot(const std::string& snapshot_id, bool memory);
 
  private:
   // Reads the record, freezes, checks the room on the host's disk, syncs the sandbox's.

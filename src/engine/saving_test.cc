@@ -1,9 +1,13 @@
 // Pause, resume and snapshots of real sandboxes.
+#include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "base/file.h"
 #include "base/id.h"
 #include "engine/steps.h"
 #include "engine/test_support.h"
@@ -167,6 +171,24 @@ TEST_F(SavingTest, ManySandboxesGrowFromOneSnapshot) {
   EXPECT_EQ(Run(forks[0].id, "cat /who"), forks[0].id);
 }
 
+TEST_F(SavingTest, ASnapshotOfFilesOnlyStartsCold) {
+  Spec source = Start();
+  StartCounter(source.id);
+  Run(source.id, "echo kept > /kept");
+  std::string snapshot = RandomId("s", 20);
+  auto saved = engine_->Snapshot(source.id, snapshot, /*memory=*/false);
+  ASSERT_TRUE(saved) << saved.error().message();
+  EXPECT_EQ(saved->tier, Tier::kFiles);
+  EXPECT_EQ(saved->memory_bytes, 0);
+  EXPECT_GT(Count(source.id), 0);
+  Spec cold = TestSpec(config_);
+  cold.snapshot = snapshot;
+  auto made = engine_->Create(cold);
+  ASSERT_TRUE(made) << made.error().message();
+  EXPECT_FALSE(made->continued);
+  EXPECT_EQ(Run(cold.id, "cat /kept"), "kept");
+}
+
 TEST_F(SavingTest, LayersGoWithTheirLastUser) {
   fs::path layers = config_.data_dir + "/engine/layers";
   auto count = [&] {
@@ -282,6 +304,35 @@ TEST_F(SavingTest, KilledAtAnyMomentItIsWholeAfterwards) {
   printf("killed while pausing: %d went on, %d were paused\n", running, paused);
 }
 
+// CRIU outlives everybody else: it has the record's lock and the sandbox stands still.
+TEST_F(SavingTest, WhatIsStillBeingSavedAtAStartGoesOnAfterwards) {
+  Spec spec = TestSpec(config_);
+  auto made = engine_->Create(spec);
+  ASSERT_TRUE(made) << made.error().message();
+  StartCounter(spec.id);
+  int64_t before = Count(spec.id);
+  UniqueFd lock(open((config_.data_dir + "/engine/sandboxes/" + spec.id + ".json").c_str(),
+                     O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(flock(lock.get(), LOCK_SH | LOCK_NB), 0);
+  std::string groups = ReadFile(fmt::format("/proc/{}/cgroup", made->pid)).value_or("");
+  size_t at = groups.find("0::/");
+  ASSERT_NE(at, std::string::npos);
+  std::string root =
+      fs::exists("/sys/fs/cgroup/unified") ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup";
+  std::string group = root + groups.substr(at + 3, groups.find('\n', at) - at - 3);
+  ASSERT_TRUE(WriteKernelFile(group + "/cgroup.freeze", "1"));
+
+  Restart();
+  EXPECT_THAT(engine_->List(), testing::ElementsAre(spec.id));
+  Limits limits = spec.limits;
+  limits.pids = 100;
+  auto changed = engine_->SetLimits(spec.id, limits);
+  ASSERT_FALSE(changed);  // the lock must not get lost
+  EXPECT_EQ(changed.error().code(), Code::kAborted) << changed.error().message();
+  lock.Reset();
+  EXPECT_GE(Count(spec.id), before);
+}
+
 TEST_F(SavingTest, LimitsChangeWhileItRuns) {
   Spec spec = Start();
   Limits limits = spec.limits;
@@ -291,6 +342,55 @@ TEST_F(SavingTest, LimitsChangeWhileItRuns) {
   EXPECT_EQ(engine_->Measure(spec.id)->memory_limit_bytes, 512 << 20);
   limits.disk_bytes *= 2;
   EXPECT_EQ(engine_->SetLimits(spec.id, limits).error().code(), Code::kInvalidArgument);
+}
+
+TEST_F(SavingTest, OpenFilesBecomeFewerForAllThatRunsAndStaySo) {
+  Spec spec = Start();
+  Run(spec.id, "setsid sleep 1000 > /dev/null 2>&1 & echo $! > /pid");
+  const std::string limits_of = "grep 'Max open files' /proc/$(cat /pid)/limits /proc/1/limits";
+  Limits limits = spec.limits;
+  limits.open_files = 100;
+  Status set = engine_->SetLimits(spec.id, limits);
+  ASSERT_TRUE(set) << set.error().message();
+  auto lines = [&] { return Run(spec.id, limits_of + " | awk '{print $4, $5}'"); };
+  EXPECT_EQ(lines(), "100 100\n100 100");
+  EXPECT_EQ(Run(spec.id, "ulimit -n; ulimit -Hn"), "100\n100");
+  limits.open_files = 200;  // no process gets back what it has lost
+  ASSERT_TRUE(engine_->SetLimits(spec.id, limits));
+  EXPECT_EQ(lines(), "100 100\n100 100");
+  // One that is continued with fewer has fewer.
+  ASSERT_TRUE(engine_->Pause(spec.id));
+  spec.limits.open_files = 80;
+  auto resumed = engine_->Resume(spec);
+  ASSERT_TRUE(resumed) << resumed.error().message();
+  EXPECT_EQ(lines(), "80 80\n80 80");
+}
+
+TEST_F(SavingTest, ADiskGrowsWhileItsSandboxIsPaused) {
+  Spec spec = Start();
+  StartCounter(spec.id);
+  Run(spec.id, "head -c 20000000 /dev/urandom > /big && sha256sum /big > /sum");
+  int64_t before = Count(spec.id), total = engine_->Measure(spec.id)->disk_total_bytes;
+  EXPECT_EQ(engine_->GrowDisk(spec.id, spec.limits.disk_bytes * 2).error().code(),
+            Code::kFailedPrecondition);
+  ASSERT_TRUE(engine_->Pause(spec.id));
+  // Once from this engine's disks, once from those of the one before.
+  for (int times = 0; times < 2; ++times) {
+    spec.limits.disk_bytes *= 3;
+    Status grown = engine_->GrowDisk(spec.id, spec.limits.disk_bytes);
+    ASSERT_TRUE(grown) << grown.error().message();
+    auto resumed = engine_->Resume(spec);
+    ASSERT_TRUE(resumed) << resumed.error().message();
+    EXPECT_GE(Count(spec.id), before);
+    EXPECT_EQ(Run(spec.id, "sha256sum -c /sum"), "/big: OK");
+    EXPECT_GT(engine_->Measure(spec.id)->disk_total_bytes, std::exchange(total, total * 2) * 2);
+    ASSERT_TRUE(engine_->Pause(spec.id));
+    Restart();
+  }
+  EXPECT_TRUE(engine_->GrowDisk(spec.id, 1 << 20));  // it is larger already
+  EXPECT_EQ(engine_->GrowDisk("nothing", 1 << 30).error().code(), Code::kNotFound);
+  ASSERT_TRUE(engine_->Resume(spec, /*memory=*/false));
+  EXPECT_EQ(Run(spec.id, "sha256sum -c /sum"), "/big: OK");
 }
 
 TEST_F(SavingTest, DamagedMemoryIsRefusedAndTheFilesAreKept) {

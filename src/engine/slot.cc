@@ -22,6 +22,8 @@ namespace {
 constexpr const char* kPlanName = "plan";
 // Host ends of veth pairs get this + number; far from the small numbers the kernel hands out.
 constexpr int kInterfaceIndexBase = 1 << 20;
+// How often Allocate() walks over the table while somebody else empties and fills it.
+constexpr int kAllocationAttempts = 16;
 
 // The decimal name of an entry, without an allocation.
 struct EntryName {
@@ -232,17 +234,18 @@ void SlotTable::Unlink(int number) { unlinkat(directory_.get(), EntryName(number
 Result<Slot> SlotTable::Allocate(std::string_view sandbox_id) {
   std::string target = Target(sandbox_id);
   auto count = static_cast<uint32_t>(limit_ - 1);
-  for (int attempt = 0; attempt < 2; ++attempt) {
+  // The walk alone proves nothing: who shares the counter may always find the number taken that
+  // another process is just about to give back. So "all are taken" is what the table itself shows.
+  for (int attempt = 0; attempt < kAllocationAttempts; ++attempt) {
     for (uint32_t i = 0; i < count; ++i) {
       int number = 1 + static_cast<int>(counter_->fetch_add(1, std::memory_order_relaxed) % count);
       if (symlinkat(target.c_str(), directory_.get(), EntryName(number).text) == 0)
         return Slot(this, number);
       if (errno != EEXIST) return FailErrno("cannot take a slot for the sandbox");
     }
-    if (attempt == 0) {
-      TRY_ASSIGN(int swept, Sweep());
-      if (swept == 0) break;
-    }
+    TRY_ASSIGN(int swept, Sweep());
+    TRY_ASSIGN(std::vector<int> taken, ReadNumbers(directory_.get()));
+    if (swept == 0 && taken.size() >= count) break;
   }
   return Fail(Code::kResourceExhausted,
               "all {} slots (uid ranges and addresses) of this machine are taken", count);

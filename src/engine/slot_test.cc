@@ -175,7 +175,7 @@ TEST_F(SlotTest, SweepSparesARangeWithProcesses) {
 
 TEST_F(SlotTest, ConcurrentProcessesNeverHoldTheSameNumber) {
   constexpr int kProcesses = 6, kRounds = 2000, kHeld = 4;
-  config_.max_slots = kProcesses * kHeld + 2;  // tight, so that they meet
+  config_.max_slots = kProcesses * kHeld + 4;  // tight, so that they meet
   // One word per number: who holds it.
   auto* held = static_cast<std::atomic<int>*>(
       mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <boost/json.hpp>
+#include <limits>
+#include <utility>
 
 #include "base/log.h"
 
@@ -35,7 +37,11 @@ Supervisor::Supervisor(const Config& config, Driver& driver, EventLoop& loop, in
       launchers_(loop, LauncherCount(config), static_cast<size_t>(config.launcher_queue),
                  [&driver, lock](int socket) {
                    return ForkProcess({socket, lock}, [&] { return RunLauncher(driver, socket); });
-                 }) {}
+                 }),
+      cpu_balance_(milliseconds(config.busy_after_ms)),
+      write_balance_(milliseconds(config.busy_after_ms)),
+      make_room_at_(config.busy_after_ms > 0 ? steady_clock::now()
+                                             : steady_clock::time_point::max()) {}
 
 Status Supervisor::Start(std::vector<Sandbox> sandboxes) {
   TRY(driver_.WatchNetwork(loop_, [this](Blocked blocked) {
@@ -46,7 +52,9 @@ Status Supervisor::Start(std::vector<Sandbox> sandboxes) {
     Entry& entry = entries_[id];
     entry.state = sandbox.why_frozen.empty() ? Entry::State::kRunning : Entry::State::kFrozen;
     entry.sandbox = std::move(sandbox);
+    if (entry.sandbox.unsettled) unsettled_.insert(id);
     driver_.Started(entry.sandbox);
+    Ease(entry.sandbox);
     TRY(loop_.Watch(entry.sandbox.process.get(), EPOLLIN, [this, id] { OnEnded(id); }));
   }
   WatchServer();
@@ -55,9 +63,68 @@ Status Supervisor::Start(std::vector<Sandbox> sandboxes) {
 
 void Supervisor::Run() {
   while (!server_gone_) {
-    loop_.RunOnce(launchers_.NextDeadline());
+    auto deadline = std::min(launchers_.NextDeadline(), make_room_at_);
+    loop_.RunOnce(unsettled_.empty() ? deadline : std::min(deadline, settle_at_));
     launchers_.Expire();
+    SettleRest();
+    if (steady_clock::now() >= make_room_at_) MakeRoom();
   }
+}
+
+void Supervisor::MakeRoom() {
+  const auto now = steady_clock::now();
+  make_room_at_ = now + milliseconds(config_.busy_after_ms) / 2;
+  if (NobodyWorks(now)) {
+    Apply(cpu_balance_.Rest(), write_balance_.Rest());
+    return;
+  }
+  bool waits_known = true;
+  std::map<std::string, int64_t> wanted, written;
+  for (const auto& [id, entry] : entries_) {
+    if (entry.state != Entry::State::kRunning || entry.saving) continue;
+    auto work = driver_.MeasureWork(entry.sandbox);
+    if (!work) continue;  // it has just ended
+    waits_known = waits_known && work->waited_ns.has_value();
+    wanted[id] = work->cpu_ns + work->waited_ns.value_or(0);
+    written[id] = work->written_bytes;
+  }
+  size_t active = 0;
+  auto cpu_share = [&](const Balance::Rates& rates) {
+    active = CountActive(rates);
+    return CpuShare(rates, static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)), waits_known);
+  };
+  auto write_share = [&](const Balance::Rates&) {
+    // Alone it disturbs nobody. Half of the limit: one that is held to it must not seem to rest.
+    const int64_t rate = config_.busy_write_mbps << 20;
+    return active > 1 && rate > 0 ? static_cast<double>(rate) / 2
+                                  : std::numeric_limits<double>::infinity();
+  };
+  auto computing = cpu_balance_.Update(wanted, now, cpu_share);  // counts who is active
+  Apply(computing, write_balance_.Update(written, now, write_share));
+}
+
+// A thousand sandboxes that rest cost one look, not a thousand.
+bool Supervisor::NobodyWorks(steady_clock::time_point now) {
+  auto cpu = driver_.CpuTimeOfAll();
+  if (!cpu) return false;
+  const auto used = static_cast<double>(*cpu - std::exchange(cpu_of_all_, *cpu));
+  const auto passed = std::chrono::duration<double>(now - std::exchange(looked_at_, now));
+  return used < kCpuIdle * passed.count();
+}
+
+void Supervisor::Apply(const std::vector<Balance::Change>& computing,
+                       const std::vector<Balance::Change>& writing) {
+  for (const auto& [id, busy] : computing)
+    if (auto it = entries_.find(id); it != entries_.end())
+      (void)driver_.StandBehind(it->second.sandbox, busy);
+  for (const auto& [id, busy] : writing)
+    if (auto it = entries_.find(id); it != entries_.end())
+      (void)driver_.LimitWrites(it->second.sandbox, busy ? config_.busy_write_mbps << 20 : 0);
+}
+
+void Supervisor::Ease(const Sandbox& sandbox) {
+  (void)driver_.StandBehind(sandbox, false);
+  (void)driver_.LimitWrites(sandbox, 0);
 }
 
 void Supervisor::WatchServer() {
@@ -94,6 +161,7 @@ void Supervisor::Handle(Message request) {
 Result<Message> Supervisor::Answer(Call call, const std::string& op, Message& request,
                                    bool& later) {
   if (op == "dial") return Dial(request.head);
+  if (op == "listen") return Listen(request.head);
   if (op == "measure") return Measure(request.head);
   if (op == "list") return List(request.head);
   if (op == "set_egress") return SetEgress(request.head);
@@ -110,6 +178,8 @@ Result<Message> Supervisor::Answer(Call call, const std::string& op, Message& re
     TRY(Save(call, std::move(request), kSaveAttempts));
   } else if (op == "delete_saved") {
     TRY(DeleteSaved(call, std::move(request)));
+  } else if (op == "grow_disk") {
+    TRY(GrowDisk(call, std::move(request)));
   } else if (op == "destroy") {
     TRY_ASSIGN(std::string id, GetString(request.head, "id"));
     Destroy(call, id);
@@ -249,6 +319,19 @@ Result<Message> Supervisor::Dial(const json::object& head) {
     return Fail(Code::kInvalidArgument, "between 1 and {} sockets at a time", kMaxFdsPerMessage);
   TRY_ASSIGN(auto sockets, driver_.Dial(it->second.sandbox, static_cast<size_t>(count)));
   return Message{{}, "", std::move(sockets)};
+}
+
+Result<Message> Supervisor::Listen(const json::object& head) {
+  TRY_ASSIGN(std::string id, GetString(head, "id"));
+  TRY_ASSIGN(int64_t port, GetInt(head, "port"));
+  auto it = entries_.find(id);
+  if (it == entries_.end() || it->second.state != Entry::State::kRunning) return NoSuchSandbox(id);
+  if (port < 1 || port > UINT16_MAX)
+    return Fail(Code::kInvalidArgument, "{} is not the number of a port", port);
+  TRY_ASSIGN(UniqueFd socket, driver_.Listen(it->second.sandbox, static_cast<uint16_t>(port)));
+  Message answer;
+  answer.fds.push_back(std::move(socket));
+  return answer;
 }
 
 Result<Message> Supervisor::SetEgress(const json::object& head) {

@@ -5,10 +5,12 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/config.h"
+#include "engine/balance.h"
 #include "engine/engine.h"
 #include "engine/event_loop.h"
 #include "engine/launcher.h"
@@ -61,18 +63,30 @@ class Supervisor {
   // ---- supervisor_saving.cc
   Status Save(Call call, Message request, int attempts);
   void OnSaved(Call call, const std::string& id, Result<Message> answer);
+  // Asks again for those that were still being saved, from time to time.
+  void SettleRest();
   // Goes on with what happened to the sandbox while a launcher was at work; false if it is gone.
   bool CatchUp(const std::string& id, Entry& entry);
   Status Resume(Call call, Message request);
   void OnThawed(Call call, const std::string& id, Result<Message> answer);
   Status DeleteSaved(Call call, Message request);
+  Status GrowDisk(Call call, Message request);
   Result<Message> ListSaved(const json::object& head);
   Result<Message> SetLimits(const json::object& head);
 
   Result<Message> Dial(const json::object& head);
+  Result<Message> Listen(const json::object& head);
   Result<Message> SetEgress(const json::object& head);
   Result<Message> Measure(const json::object& head);
   Result<Message> List(const json::object& head);
+  // Sandboxes that compute or write all the time make room for the others; looked at from time to
+  // time.
+  void MakeRoom();
+  bool NobodyWorks(std::chrono::steady_clock::time_point now);
+  void Apply(const std::vector<Balance::Change>& computing,
+             const std::vector<Balance::Change>& writing);
+  // As if it had never made room: before it is saved, and when nobody remembers whether it did.
+  void Ease(const Sandbox& sandbox);
 
   void Reply(Call call, Result<Message> answer);
   // Messages wait here while the server does not read; until they are gone no request is taken.
@@ -86,6 +100,11 @@ class Supervisor {
   int server_;
   LauncherPool launchers_;
   std::map<std::string, Entry> entries_;
+  std::set<std::string> unsettled_;
+  std::chrono::steady_clock::time_point settle_at_;
+  Balance cpu_balance_, write_balance_;
+  std::chrono::steady_clock::time_point make_room_at_, looked_at_;
+  int64_t cpu_of_all_ = 0;
   std::deque<Message> outgoing_;
   bool behind_ = false;  // the server is watched for room to write instead of requests
   bool server_gone_ = false;

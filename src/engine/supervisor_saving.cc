@@ -11,6 +11,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kDeleteTimeout{60};
+constexpr milliseconds kSettleInterval{200};
 
 // Nobody talks to a frozen sandbox, and a cold start needs its disk.
 void LetGo(Sandbox& sandbox) {
@@ -39,6 +40,7 @@ Status Supervisor::Save(Call call, Message request, int attempts) {
             OnSaved(call, id, std::move(answer));
           }};
   TRY(launchers_.Submit(std::move(job), false));
+  Ease(entry.sandbox);  // what it has not written yet must be on the disk soon
   entry.saving = true;
   return {};
 }
@@ -49,7 +51,9 @@ void Supervisor::OnSaved(Call call, const std::string& id, Result<Message> answe
   if (!answer) {
     // A launcher that failed has thawed it; one that died twice has not.
     Status settled = driver_.Settle(entry.sandbox);
-    if (!settled)
+    if (!settled && settled.error().code() == Code::kDeadlineExceeded)
+      unsettled_.insert(id);
+    else if (!settled)
       LogError("a sandbox is neither saved nor running",
                {{"sandbox", id}, {"error", settled.error().message()}});
     Reply(call, tl::unexpected(std::move(answer).error()));
@@ -73,6 +77,23 @@ void Supervisor::OnSaved(Call call, const std::string& id, Result<Message> answe
   driver_.Ended(entry.sandbox);
   loop_.Unwatch(entry.sandbox.process.get());
   entries_.erase(id);
+}
+
+void Supervisor::SettleRest() {
+  auto now = steady_clock::now();
+  if (unsettled_.empty() || now < settle_at_) return;
+  settle_at_ = now + kSettleInterval;
+  std::erase_if(unsettled_, [this](const std::string& id) {
+    auto it = entries_.find(id);
+    if (it == entries_.end() || it->second.state != Entry::State::kRunning) return true;
+    if (it->second.saving) return false;  // a launcher waits until it is free
+    Status settled = driver_.Settle(it->second.sandbox);
+    if (!settled && settled.error().code() == Code::kDeadlineExceeded) return false;
+    if (!settled)
+      LogError("a sandbox is neither saved nor running",
+               {{"sandbox", id}, {"error", settled.error().message()}});
+    return true;
+  });
 }
 
 bool Supervisor::CatchUp(const std::string& id, Entry& entry) {
@@ -132,6 +153,17 @@ Status Supervisor::DeleteSaved(Call call, Message request) {
   Job job{id, std::move(request), steady_clock::now() + kDeleteTimeout,
           [this, call](Result<Message> answer, bool) { Reply(call, std::move(answer)); }};
   return launchers_.Submit(std::move(job), true);
+}
+
+Status Supervisor::GrowDisk(Call call, Message request) {
+  TRY_ASSIGN(std::string id, GetString(request.head, "id"));
+  TRY_ASSIGN(int64_t timeout, GetInt(request.head, "timeout_ms"));
+  if (entries_.contains(id))
+    return Fail(Code::kFailedPrecondition, "the disk of sandbox '{}' is in use", id);
+  timeout = std::clamp<int64_t>(timeout, 1, config_.save_timeout_ms);
+  Job job{id, std::move(request), steady_clock::now() + milliseconds(timeout),
+          [this, call](Result<Message> answer, bool) { Reply(call, std::move(answer)); }};
+  return launchers_.Submit(std::move(job), false);
 }
 
 Result<Message> Supervisor::ListSaved(const json::object& head) {

@@ -217,8 +217,9 @@ Result<Instance> TestEngine::Resume(const Spec& spec, bool memory) {
   return Await(client_->Resume(spec, memory, std::chrono::seconds(30)));
 }
 
-Result<Saved> TestEngine::Snapshot(const std::string& id, const std::string& snapshot_id) {
-  return Await(client_->Snapshot(id, snapshot_id, std::chrono::seconds(30)));
+Result<Saved> TestEngine::Snapshot(const std::string& id, const std::string& snapshot_id,
+                                   bool memory) {
+  return Await(client_->Snapshot(id, snapshot_id, memory, std::chrono::seconds(30)));
 }
 
 Status TestEngine::DeleteSaved(const std::string& id) { return Await(client_->DeleteSaved(id)); }
@@ -232,9 +233,17 @@ Status TestEngine::SetLimits(const std::string& id, const Limits& limits) {
   return Await(client_->SetLimits(id, limits));
 }
 
+Status TestEngine::GrowDisk(const std::string& id, int64_t bytes) {
+  return Await(client_->GrowDisk(id, bytes, std::chrono::seconds(60)));
+}
+
 Result<UniqueFd> TestEngine::Dial(const std::string& id) {
   TRY_ASSIGN(auto sockets, Await(client_->Dial(id, 1)));
   return std::move(sockets[0]);
+}
+
+Result<UniqueFd> TestEngine::Listen(const std::string& id, uint16_t port) {
+  return Await(client_->Listen(id, port));
 }
 
 Result<Usage> TestEngine::Measure(const std::string& id) {

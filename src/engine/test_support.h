@@ -59,11 +59,13 @@ class TestEngine {
   Status DestroyMany(const std::vector<std::string>& ids);
   Result<Saved> Pause(const std::string& id, bool memory = true);
   Result<Instance> Resume(const Spec& spec, bool memory = true);
-  Result<Saved> Snapshot(const std::string& id, const std::string& snapshot_id);
+  Result<Saved> Snapshot(const std::string& id, const std::string& snapshot_id, bool memory = true);
   Status DeleteSaved(const std::string& id);
   std::vector<Saved> ListSaved();
   Status SetLimits(const std::string& id, const Limits& limits);
+  Status GrowDisk(const std::string& id, int64_t bytes);
   Result<UniqueFd> Dial(const std::string& id);
+  Result<UniqueFd> Listen(const std::string& id, uint16_t port);
   Result<Usage> Measure(const std::string& id);
   std::vector<std::string> List();
   // Runs a shell command inside, as root; it has `timeout` to end.

@@ -64,6 +64,10 @@ Result<Settings> ReadInit(const Fields& fields, const Settings& before) {
   TRY_ASSIGN(EnvVars env_vars, fields.StringMap("envVars"));
   TRY_ASSIGN(std::string user, fields.String("defaultUser"));
   TRY_ASSIGN(std::string workdir, fields.String("defaultWorkdir"));
+  TRY_ASSIGN(const json::object* limits, fields.Message("limits"));
+  if (limits != nullptr && Fields(*limits).Has("output_kbps")) {
+    TRY_ASSIGN(settings.limits.output_kbps, Fields(*limits).Uint32("output_kbps"));
+  }
   if (!id.empty()) settings.sandbox_id = std::move(id);
   if (fields.Has("accessToken")) settings.access_token = std::move(token);
   if (fields.Has("envVars")) settings.env_vars = std::move(env_vars);

@@ -32,7 +32,8 @@ class Daemon {
   Task<void> Dispatch(http::Exchange& exchange);
   Task<void> Init(http::Exchange& exchange);
   // Applies the body of POST /init: all of it, or nothing. {"sandboxId","accessToken","envVars",
-  // "defaultUser","defaultWorkdir","timestamp","resetIdentity"}; what is absent stays as it is.
+  // "defaultUser","defaultWorkdir","limits":{"output_kbps"},"timestamp","resetIdentity"}; what is
+  // absent stays as it is.
   // "resetIdentity" is for a sandbox that goes on with the memory of another one.
   // kUnauthenticated without the current token.
   Status ApplyInit(const http::RequestHead& head, std::string_view body);

@@ -124,7 +124,7 @@ Process::Process(asio::any_io_executor executor, pid_t pid, ProcessConfig config
       pty_(Adopt(std::move(pipes.pty))),
       input_lock_(executor),
       changed_(executor),
-      output_rate_(limits.output_kbps << 10) {}
+      limits_(limits) {}
 
 std::optional<Process::Descriptor> Process::Adopt(UniqueFd fd) {
   if (!fd) return std::nullopt;
@@ -182,9 +182,15 @@ Task<void> Process::Supervise(std::shared_ptr<Process> self, std::function<void(
   on_end();
 }
 
-void Process::TimeOut() {
-  timed_out_ = signaled_ = true;
+void Process::Kill() {
+  signaled_ = true;
   KillTree(pid_, !wait_status_);
+  changed_.cancel();
+}
+
+void Process::TimeOut() {
+  timed_out_ = true;
+  Kill();
   output_->Publish(KeepaliveEvent());  // wakes the stream that started it
 }
 
@@ -205,25 +211,26 @@ Task<void> Process::Follow(std::shared_ptr<Process> self, Descriptor& source, Ou
 
 Task<bool> Process::WaitForRate() {
   auto now = std::chrono::steady_clock::now();
-  if (output_rate_ == 0 || now >= next_read_) co_return false;
+  if (OutputRate() == 0 || now >= next_read_) co_return false;
   auto wait = std::chrono::ceil<std::chrono::milliseconds>(next_read_ - now);
   co_await SleepFor(std::min(wait, std::chrono::milliseconds(1000)));
   co_return true;
 }
 
 bool Process::ReadOnce(Descriptor& source, Output kind) {
+  const int64_t rate = OutputRate();
   size_t limit = kind == Output::kPty ? kPtyChunk : kPipeChunk;
-  if (output_rate_ > 0)
-    limit = std::min(
-        limit, static_cast<size_t>(std::max(output_rate_ / kRateStepsPerSecond, kMinRateChunk)));
+  if (rate > 0)
+    limit =
+        std::min(limit, static_cast<size_t>(std::max(rate / kRateStepsPerSecond, kMinRateChunk)));
   ssize_t size = read(source.native_handle(), scratch.data(), limit);
   if (size < 0) return errno == EAGAIN || errno == EINTR;  // a terminal ends with EIO
   if (size == 0) return false;
   if (output_->subscribers() == 0) return true;
   // Both outputs of a command share the rate; what is not read yet waits in the pipe.
-  if (output_rate_ > 0)
+  if (rate > 0)
     next_read_ = std::max(next_read_, std::chrono::steady_clock::now()) +
-                 std::chrono::nanoseconds(size * 1'000'000'000 / output_rate_);
+                 std::chrono::nanoseconds(size * 1'000'000'000 / rate);
   constexpr std::array<std::string_view, 3> kNames = {"stdout", "stderr", "pty"};
   std::string text = R"({"event":{"data":{")";
   text += kNames[static_cast<size_t>(kind)];

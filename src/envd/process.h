@@ -53,6 +53,7 @@ struct ProcessPipes {
 
 class Process : public std::enable_shared_from_this<Process> {
  public:
+  // `limits` outlive it; a change of the rate of output holds from the next read on.
   Process(asio::any_io_executor executor, pid_t pid, ProcessConfig config,
           std::optional<std::string> tag, ProcessPipes pipes, const Limits& limits);
 
@@ -83,6 +84,8 @@ class Process : public std::enable_shared_from_this<Process> {
   // To the process alone. After SIGTERM and SIGKILL the end no longer waits for others that hold
   // the output open.
   Status Signal(int signal);
+  // The process and everything it started.
+  void Kill();
 
  private:
   enum class Output { kStdout, kStderr, kPty };
@@ -96,6 +99,7 @@ class Process : public std::enable_shared_from_this<Process> {
   // Waits until the rate of output allows another read, but not long: ask again. False: read now.
   Task<bool> WaitForRate();
   void DrainNow(std::optional<Descriptor>& source, Output kind);
+  int64_t OutputRate() const { return limits_.output_kbps << 10; }  // bytes per second; 0 = any
   bool IsOver() const { return wait_status_ && (readers_ == 0 || signaled_); }
   std::optional<Descriptor> Adopt(UniqueFd fd);
 
@@ -111,7 +115,7 @@ class Process : public std::enable_shared_from_this<Process> {
   std::optional<int> wait_status_;
   Event end_event_;
   int readers_ = 0;
-  const int64_t output_rate_;                          // bytes per second; 0 = unlimited
+  const Limits& limits_;                               // as they are now
   std::chrono::steady_clock::time_point next_read_{};  // not before, when the rate is limited
   bool signaled_ = false;
   bool timed_out_ = false;

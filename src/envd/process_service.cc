@@ -233,7 +233,12 @@ Task<Result<json::object>> ProcessService::SendSignal(http::Exchange&, Json requ
   CO_TRY_ASSIGN(int signal, Fields(request).Enum("signal", kSignals));
   if (signal != SIGTERM && signal != SIGKILL)
     co_return Fail(Code::kUnimplemented, "invalid signal: {}", signal);
-  CO_TRY(process->Signal(signal));
+  // Ours: with "tree" everything that the process started ends with it.
+  CO_TRY_ASSIGN(bool tree, Fields(request).Bool("tree"));
+  if (tree && signal == SIGKILL)
+    process->Kill();
+  else
+    CO_TRY(process->Signal(signal));
   co_return json::object();
 }
 

@@ -190,9 +190,12 @@ void ProcessTable::Retain(const Process& process) {
          (ended_.front().forget <= now ||
           ended_.size() >= static_cast<size_t>(settings_.limits.max_retained_ends)))
     ended_.pop_front();
+  // The number may be another's by now: the kernel gives it away while a child holds the output.
+  auto it = live_.find(process.pid());
+  if (it == live_.end() || it->second.get() != &process) return;
   ended_.push_back({now + std::chrono::milliseconds(settings_.limits.retain_end_ms), process.pid(),
                     process.tag(), process.end_event()});
-  live_.erase(process.pid());
+  live_.erase(it);
 }
 
 void ProcessTable::KeepEnds() {

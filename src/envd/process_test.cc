@@ -441,6 +441,16 @@ TEST_F(ProcessLimitTest, AKeptRateSlowsTheOutputDownAndLosesNothing) {
   EXPECT_GT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(900));
 }
 
+TEST_F(ProcessLimitTest, TheRateChangesForWhatRunsAlready) {
+  settings.limits.output_kbps = 1;
+  Boot();
+  Call slow = Stream("process.Process/Start", BashRequest("head -c 1000000 /dev/zero"));
+  ASSERT_TRUE(slow.Next());  // at this rate it would take a quarter of an hour
+  EXPECT_EQ(Http("POST", "/init", {}, R"({"limits":{"output_kbps":"fast"}})").status, 400u);
+  EXPECT_EQ(Http("POST", "/init", {}, R"({"limits":{"output_kbps":0}})").status, 204u);
+  EXPECT_EQ(slow.Collect().out.size(), 1'000'000u);
+}
+
 TEST(ExitText, KnowsGosSignalNames) {
   EXPECT_EQ(DescribeExit(SIGSEGV | 0x80).status, "signal: segmentation fault (core dumped)");
   EXPECT_EQ(DescribeExit(SIGABRT).status, "signal: aborted");

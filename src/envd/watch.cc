@@ -200,15 +200,15 @@ Status Watcher::Handle(const inotify_event& event, std::string_view name,
     return {};
   }
   std::string relative = Below(directory, name);
-  if (event.mask & (IN_CREATE | IN_MOVED_TO)) {
-    bool told = event.mask & IN_CREATE && reported_.erase(relative) > 0;
-    if (!told) Emit(changes, relative, ChangeType::kCreate);
-  }
+  bool told = event.mask & IN_CREATE && reported_.erase(relative) > 0;
+  if (event.mask & (IN_CREATE | IN_MOVED_TO) && !told) Emit(changes, relative, ChangeType::kCreate);
   if (event.mask & IN_MOVED_FROM) Emit(changes, relative, ChangeType::kRename);
   if (event.mask & IN_ATTRIB) Emit(changes, relative, ChangeType::kChmod);
   if (event.mask & IN_MODIFY) Emit(changes, relative, ChangeType::kWrite);
   if (event.mask & IN_DELETE) Emit(changes, relative, ChangeType::kRemove);
-  if (options_.recursive && event.mask & IN_ISDIR) return HandleDirectory(event, relative, changes);
+  // One that was told was found in a directory that appeared, and is watched since then.
+  if (options_.recursive && event.mask & IN_ISDIR && !told)
+    return HandleDirectory(event, relative, changes);
   return {};
 }
 

@@ -47,9 +47,14 @@ Task<Status> ConnectSocket(int fd, sockaddr_in6 peer, std::chrono::milliseconds 
 
 Task<Result<UniqueFd>> ConnectTo(Directory& directory, std::string sandbox_id, const char* address,
                                  uint16_t port, std::chrono::milliseconds timeout) {
-  CO_TRY_ASSIGN(UniqueFd socket, co_await WithDeadline(timeout, "reaching the sandbox",
-                                                       directory.Dial(std::move(sandbox_id))));
+  CO_TRY_ASSIGN(UniqueFd socket,
+                co_await WithDeadline(timeout, "reaching the sandbox", directory.Dial(sandbox_id)));
   CO_TRY(SetNonBlocking(socket.get()));
+  // SECURITY: looked up right before the connect, not when the request came: a request that waits
+  // for a closed port must not get in when the server begins to listen there.
+  const sandbox::Route* route = directory.FindRoute(sandbox_id);
+  if (route && route->private_ports.contains(port))
+    co_return tl::unexpected(ErrnoError(fmt::format("connecting to port {}", port), ECONNREFUSED));
   sockaddr_in6 peer{};
   peer.sin6_family = AF_INET6;
   peer.sin6_port = htons(port);

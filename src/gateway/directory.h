@@ -23,6 +23,8 @@ class Directory {
   virtual uint64_t SubscribeGone(const std::string& id, std::function<void()> gone) = 0;
   virtual void UnsubscribeGone(const std::string& id, uint64_t handle) = 0;
   virtual void ReportUnresponsive(const std::string& id, std::string reason) = 0;
+  // It is being paused, copied or changed: that its envd is silent means nothing.
+  virtual bool StandsStill(const std::string& id) const = 0;
 };
 
 // The sandboxes of this server.
@@ -50,6 +52,7 @@ class ManagerDirectory final : public Directory {
   void ReportUnresponsive(const std::string& id, std::string reason) override {
     manager_.ReportUnresponsive(id, std::move(reason));
   }
+  bool StandsStill(const std::string& id) const override { return manager_.StandsStill(id); }
 
  private:
   sandbox::Manager& manager_;

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,6 +69,7 @@ class FakeDirectory final : public Directory {
   void UnsubscribeGone(const std::string& id, uint64_t handle) override {
     callbacks_[id].erase(handle);
   }
+  bool StandsStill(const std::string& id) const override { return still.contains(id); }
   void ReportUnresponsive(const std::string& id, std::string reason) override {
     reports.emplace_back(id, std::move(reason));
   }
@@ -76,6 +78,7 @@ class FakeDirectory final : public Directory {
   int dials = 0, wakes = 0;
   std::optional<Error> wake_fails;
   std::vector<std::pair<std::string, std::string>> reports;
+  std::set<std::string> still;
 
  private:
   std::map<std::string, sandbox::Route> routes_, sleepers_;

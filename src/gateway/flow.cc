@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "gateway/connect.h"
+#include "http/tls.h"
 
 namespace caisson::gateway {
 namespace {
@@ -123,10 +124,15 @@ Task<Result<std::unique_ptr<http::ClientConnection>>> Flow::TryConnect() {
   CO_TRY_ASSIGN(UniqueFd socket,
                 co_await ConnectLoopback(context_.directory, lane_->id(), passage_.port,
                                          context_.options.connect_timeout));
+  http::ClientOptions options{.max_header_bytes = context_.options.max_header_bytes,
+                              .stall_timeout = context_.options.idle_timeout};
+  if (passage_.to_tls) {
+    CO_TRY_ASSIGN(auto secured, co_await http::StartUncheckedTls(std::move(socket),
+                                                                 context_.options.connect_timeout));
+    co_return std::make_unique<http::ClientConnection>(std::move(secured), options);
+  }
   CO_TRY_ASSIGN(auto stream, http::MakeSocketStream(exchange_.executor(), std::move(socket)));
-  co_return std::make_unique<http::ClientConnection>(
-      std::move(stream), http::ClientOptions{.max_header_bytes = context_.options.max_header_bytes,
-                                             .stall_timeout = context_.options.idle_timeout});
+  co_return std::make_unique<http::ClientConnection>(std::move(stream), options);
 }
 
 Task<Flow::Outcome> Flow::Attempt() {
@@ -196,9 +202,11 @@ Task<Flow::Outcome> Flow::Receive() {
     co_return Outcome::kUpgraded;
   }
   if (to_envd()) AllowAnyOrigin(head->headers);
+  if (passage_.own_origin) DistrustContent(head->headers);
   status_ = head->status;
   auto length = connection_->ContentLength();
   if (HasNoBody(exchange_.request().method, status_)) {
+    if (!head->headers.Has("Content-Length")) length.reset();  // it did not say
     Status sent = co_await exchange_.StartStream(std::move(*head), length);
     if (sent) sent = co_await exchange_.FinishStream();
     co_return sent ? Outcome::kDone : Outcome::kClientGone;
@@ -329,6 +337,9 @@ Task<Problem> Flow::Explain() {
   if (code == Code::kDeadlineExceeded) {
     problem.status = 504;
     problem.message = "The server on this port does not answer";
+  } else if (passage_.to_tls && !connection_) {
+    problem.message =
+        "The server on this port does not speak TLS, though network.httpsPorts says so";
   }
   LogDebug("no answer from a port of a sandbox",
            {{"sandbox", id}, {"port", passage_.port}, {"error", error_ ? error_->message() : ""}});

@@ -106,6 +106,10 @@ TEST_F(GatewayTest, AnswersWithoutABody) {
     (void)co_await exchange.StartStream(head, 12345);
     (void)co_await exchange.FinishStream();
   });
+  On("HEAD", "/page", [](http::Exchange& exchange) -> Task<void> {
+    (void)co_await exchange.StartStream({}, std::nullopt);
+    (void)co_await exchange.FinishStream();
+  });
   for (unsigned status : {204u, 304u})
     On("GET", fmt::format("/{}", status), [status](http::Exchange& exchange) -> Task<void> {
       (void)co_await exchange.Send(http::Response::Empty(status));
@@ -114,6 +118,9 @@ TEST_F(GatewayTest, AnswersWithoutABody) {
     Seen head = co_await Fetch(Request("HEAD", "/file"));
     EXPECT_EQ(head.status, 200u);
     EXPECT_EQ(head.headers.Value("Content-Length"), "12345");
+    EXPECT_TRUE(head.whole && head.body.empty());
+    head = co_await Fetch(Request("HEAD", "/page"));
+    EXPECT_FALSE(head.headers.Has("Content-Length"));
     EXPECT_TRUE(head.whole && head.body.empty());
     EXPECT_EQ((co_await Fetch(Request("GET", "/204"))).status, 204u);
     EXPECT_EQ((co_await Fetch(Request("GET", "/304"))).status, 304u);

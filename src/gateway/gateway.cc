@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "gateway/connect.h"
+#include "gateway/editor_pass.h"
 #include "gateway/flow.h"
 #include "gateway/headers.h"
 #include "gateway/problem.h"
@@ -64,6 +65,9 @@ GatewayOptions GatewayOptions::From(const Config& config) {
   options.envd_timeout = std::chrono::milliseconds(config.envd_timeout_ms);
   options.idle_timeout = std::chrono::milliseconds(config.http_idle_timeout_ms);
   options.max_header_bytes = static_cast<size_t>(config.http_max_header_bytes);
+  if (!config.editor_command.empty())
+    options.editor_port = static_cast<uint16_t>(config.editor_port);
+  options.editor_pass_time = std::chrono::days(config.login_refresh_days);
   return options;
 }
 
@@ -124,6 +128,9 @@ class Gateway::Impl {
     if (to_envd && IsInternalPath(request.Path()))
       co_return (void) co_await exchange.Send(InternalPathAnswer(request.Path()));
 
+    if (auto response = AcceptPass(exchange, target))
+      co_return (void) co_await exchange.Send(std::move(*response));
+
     std::optional<Problem> problem;
     if (!context_.directory.FindRoute(target.sandbox_id)) problem = co_await Wake(request, target);
     if (problem) co_return (void) co_await exchange.Send(Render(*problem, request));
@@ -131,13 +138,15 @@ class Gateway::Impl {
     if (!route)
       problem = SandboxNotFound(target.sandbox_id);
     else if (!to_envd)
-      problem = CheckTrafficToken(request, *route);
+      problem = CheckAccess(request, *route, target.port);
     if (problem) co_return (void) co_await exchange.Send(Render(*problem, request));
 
     Passage passage{.peer_address = exchange.PeerAddress(),
                     .tls = exchange.IsTls(),
                     .mask_request_host = to_envd ? "" : route->mask_request_host,
-                    .port = target.port};
+                    .port = target.port,
+                    .to_tls = route->https_ports.contains(target.port),
+                    .own_origin = target.kind == Target::Kind::kSignedUrl};
     Flow flow(context_, EnterLane(target.sandbox_id), exchange, std::move(passage));
     co_await flow.Run();
   }
@@ -149,7 +158,7 @@ class Gateway::Impl {
     // SECURITY: whoever could not use the running sandbox must not start it either.
     bool to_envd = target.port == context_.options.envd_port;
     auto refused =
-        to_envd ? CheckEnvdToken(request, *sleeper) : CheckTrafficToken(request, *sleeper);
+        to_envd ? CheckEnvdToken(request, *sleeper) : CheckAccess(request, *sleeper, target.port);
     if (refused) co_return refused;
     Status woken = co_await context_.directory.Wake(target.sandbox_id);
     if (!woken) co_return CannotWake(target.sandbox_id, woken.error());
@@ -170,8 +179,24 @@ class Gateway::Impl {
     return NotAllowedToWake(route.id);
   }
 
-  static std::optional<Problem> CheckTrafficToken(const http::RequestHead& request,
-                                                  const sandbox::Route& route) {
+  // A browser that comes with a new address of the editor gets its cookie; nothing is woken.
+  std::optional<http::Response> AcceptPass(const http::Exchange& exchange,
+                                           const Target& target) const {
+    if (target.port != context_.options.editor_port) return {};
+    const sandbox::Route* route = context_.directory.FindRoute(target.sandbox_id);
+    if (!route) route = context_.directory.FindSleeper(target.sandbox_id);
+    if (!route) return {};
+    return AcceptEditorPass(exchange.request(), route->traffic_token, target.port,
+                            context_.options.editor_pass_time, exchange.IsTls());
+  }
+
+  std::optional<Problem> CheckAccess(const http::RequestHead& request, const sandbox::Route& route,
+                                     uint16_t port) const {
+    // SECURITY: an editor is a shell for whoever reaches it, so its port is never public.
+    if (port == context_.options.editor_port) {
+      if (MayUseEditor(request, route.traffic_token, port)) return {};
+      return NoEditorPass(route.id, port);
+    }
     if (route.allow_public_traffic) return {};
     auto token = request.headers.Get("E2b-Traffic-Access-Token");
     if (token && !route.traffic_token.empty() && ConstantTimeEqual(*token, route.traffic_token))
@@ -207,7 +232,7 @@ class Gateway::Impl {
   }
 
   bool EnvdIsSilent(const Lane& lane, Clock::time_point now) const {
-    if (lane.probing) return false;
+    if (lane.probing || context_.directory.StandsStill(lane.id())) return false;
     for (const Flow* flow : lane.flows())
       if (flow->to_envd() && now - flow->silent_since() > context_.options.envd_timeout)
         return true;
@@ -221,14 +246,15 @@ class Gateway::Impl {
                                          "asking envd whether it lives", AskHealth(lane->id()));
     lane->probing = false;
     if (lane->gone()) co_return;
-    if (!alive) {
+    bool excused = alive || context_.directory.StandsStill(lane->id());
+    if (!excused) {
       LogWarn("envd does not answer",
               {{"sandbox", lane->id()}, {"error", alive.error().message()}});
       context_.directory.ReportUnresponsive(lane->id(), "envd does not answer");
     }
     for (Flow* flow : lane->flows()) {
       if (!flow->to_envd() || flow->silent_since() >= asked) continue;
-      if (alive)
+      if (excused)
         flow->Moved();
       else
         flow->End(Cut::kUnresponsive);

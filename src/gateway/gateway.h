@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/async.h"
@@ -30,6 +31,8 @@ struct GatewayOptions {
   size_t max_idle_connections = 32;  // kept open per sandbox
   std::chrono::milliseconds max_idle_time{10'000};
   size_t max_header_bytes = 64 << 10;
+  std::optional<uint16_t> editor_port = {};  // always private (editor_pass.h); none if not set
+  std::chrono::seconds editor_pass_time{7 * 86'400};  // of a browser's cookie
 
   static GatewayOptions From(const Config& config);
 };

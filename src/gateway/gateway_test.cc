@@ -71,6 +71,19 @@ TEST_F(GatewayTest, TrafficTokenGuardsEveryPortButEnvds) {
   });
 }
 
+TEST_F(GatewayTest, APortWhereTheServerListensInsideIsClosedToTraffic) {
+  auto& route = directory_.Add(std::string(kId));
+  route.private_ports = {upstream_.port()};
+  Run([this, &route]() -> Task<void> {
+    Seen seen = co_await Fetch(Request("GET", "/"));
+    EXPECT_EQ(seen.status, 502u);
+    EXPECT_THAT(seen.body, HasSubstr("The sandbox is running but port is not open"));
+    EXPECT_EQ(requests_, 0);
+    route.private_ports.clear();
+    EXPECT_EQ((co_await Fetch(Request("GET", "/"))).status, 200u);
+  });
+}
+
 TEST_F(GatewayTest, EnvdNeedsNoTrafficTokenAndHidesItsInternalPaths) {
   directory_.Add(std::string(kId)).allow_public_traffic = false;
   options_.envd_port = upstream_.port();
@@ -97,7 +110,11 @@ TEST_F(GatewayTest, SignedUrlFindsItsSandbox) {
         .method = "GET",
         .target = fmt::format("/files?path=a+b.txt&signature={}", PercentEncode(signature)),
         .headers = {{"Host", "127.0.0.1:8000"}}};
-    EXPECT_EQ((co_await Fetch(request)).body, "hello");
+    Seen file = co_await Fetch(request);
+    EXPECT_EQ(file.body, "hello");
+    // Under this name it must not be a page of the board.
+    EXPECT_EQ(file.headers.Value("Content-Security-Policy"), "sandbox");
+    EXPECT_EQ(file.headers.Value("X-Content-Type-Options"), "nosniff");
     EXPECT_EQ(last_request_.target, request.target);
     request.method = "POST";  // a signature for reading does not write
     Seen refused = co_await Fetch(request);
@@ -271,6 +288,24 @@ TEST_F(GatewayTest, StoppedEnvdIsReportedAndNobodyHangs) {
     EXPECT_THAT(seen.body, HasSubstr("envd does not answer"));
     EXPECT_EQ(directory_.reports.size(), 1u);
     EXPECT_LT(std::chrono::steady_clock::now() - begun, 3s);
+  });
+}
+
+TEST_F(GatewayTest, WhatStandsStillForACopyIsNotCut) {
+  options_.envd_port = upstream_.port();
+  options_.envd_timeout = 50ms;
+  directory_.still.insert(std::string(kId));
+  On("GET", "/health", [](http::Exchange&) -> Task<void> { co_await SleepFor(2s); });
+  On("POST", "/watch", [](http::Exchange& exchange) -> Task<void> {
+    (void)co_await exchange.StartStream({}, std::nullopt, "begin ");
+    co_await SleepFor(400ms);
+    (void)co_await exchange.FinishStream("end");
+  });
+  Run([this]() -> Task<void> {
+    EXPECT_EQ((co_await Fetch(Request("POST", "/watch"))).body, "begin end");
+    EXPECT_TRUE(directory_.reports.empty());
+    directory_.still.clear();
+    EXPECT_FALSE((co_await Fetch(Request("POST", "/watch"))).whole);
   });
 }
 

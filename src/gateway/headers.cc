@@ -36,6 +36,24 @@ bool IsServerKey(std::string_view value) {
          std::all_of(value.begin() + 4, value.end(), [](unsigned char c) { return isxdigit(c); });
 }
 
+// Cookies of the board, which a browser adds to whatever it asks of this host.
+void StripCookies(http::Headers& headers) {
+  constexpr std::string_view kOurs = "caisson_";
+  std::vector<std::string> kept;
+  bool any = false;
+  for (const auto& [name, value] : headers) {
+    if (!EqualsIgnoreCase(name, "Cookie")) continue;
+    for (std::string_view pair : Split(value, ';'))
+      if (Trim(pair).starts_with(kOurs))
+        any = true;
+      else if (!Trim(pair).empty())
+        kept.emplace_back(Trim(pair));
+  }
+  if (!any) return;
+  headers.Remove("Cookie");
+  if (!kept.empty()) headers.Set("Cookie", fmt::format("{}", fmt::join(kept, "; ")));
+}
+
 // SECURITY: programs in a sandbox are strangers. Whoever may talk to them must not thereby hand
 // them the key of the whole server.
 void StripSecrets(http::Headers& headers) {
@@ -46,6 +64,7 @@ void StripSecrets(http::Headers& headers) {
     if (any) headers.Remove(name);  // all of that name: a key may stand behind another value
   }
   headers.Remove("E2b-Traffic-Access-Token");
+  StripCookies(headers);
 }
 
 std::string FillPort(std::string text, uint16_t port) {
@@ -96,6 +115,12 @@ void ForClient(http::Headers& headers, bool keep_upgrade) {
   if (!keep_upgrade) return;
   headers.Set("Connection", "Upgrade");
   headers.Set("Upgrade", protocol);
+}
+
+void DistrustContent(http::Headers& headers) {
+  headers.Remove("Set-Cookie");
+  headers.Set("Content-Security-Policy", "sandbox");
+  headers.Set("X-Content-Type-Options", "nosniff");
 }
 
 void AllowAnyOrigin(http::Headers& headers) {

@@ -16,14 +16,20 @@ struct Passage {
   bool tls = false;               // the client came by TLS
   std::string mask_request_host;  // replaces Host if not empty; "${PORT}" stands for the port
   uint16_t port = 0;
+  bool to_tls = false;      // the server in the sandbox speaks TLS
+  bool own_origin = false;  // the client asked this server's own host, where the board is, too
 };
 
 // The request as the sandbox shall see it: without what concerns only this connection, without the
-// keys of this server, with X-Forwarded-*. Host and target stay as they are.
+// keys and cookies of this server, with X-Forwarded-*. Host and target stay as they are.
 http::RequestHead ForSandbox(http::RequestHead request, const Passage& passage);
 
 // The response as the client shall see it. Framing is left to whoever sends it.
 void ForClient(http::Headers& headers, bool keep_upgrade);
+
+// SECURITY: a file of a sandbox that is shown under this server's own name must not run there: its
+// scripts would be the board's.
+void DistrustContent(http::Headers& headers);
 
 // Lets pages of any origin use envd: it is protected by tokens, never by cookies.
 void AllowAnyOrigin(http::Headers& headers);

@@ -46,6 +46,15 @@ TEST(ForSandbox, KeepsTheServersKeysFromStrangers) {
   EXPECT_FALSE(head.headers.Has("X-API-KEY"));
 }
 
+TEST(ForSandbox, KeepsTheBoardsCookiesFromStrangers) {
+  auto head = ForSandbox(
+      Request({{"Cookie", "theme=dark; caisson_access=secret; caisson_csrf=x"}, {"cookie", "a=b"}}),
+      {.port = 80});
+  EXPECT_EQ(head.headers.Value("Cookie"), "theme=dark; a=b");
+  head = ForSandbox(Request({{"Cookie", "caisson_access=secret"}}), {.port = 80});
+  EXPECT_FALSE(head.headers.Has("Cookie"));
+}
+
 TEST(ForSandbox, PassesAnApplicationsOwnKeys) {
   auto head = ForSandbox(
       Request(

@@ -7,7 +7,8 @@
 namespace caisson::gateway {
 namespace {
 
-// An idle connection has nothing to say: anything readable is its end.
+// An idle connection has nothing to say: anything readable is its end. One with TLS has (session
+// tickets), so it is never used twice.
 bool LooksAlive(http::ClientConnection& connection) {
   char byte;
   int fd = connection.stream().PlainSocket();

@@ -38,12 +38,16 @@ code {{ font: .9em ui-monospace, monospace; color: var(--fg); overflow-wrap: any
 </body>
 </html>)";
 
+constexpr std::string_view kEditor = "Editor Is Private";
+
 std::string Hint(const Problem& problem) {
   if (problem.may_pass)
     return fmt::format(
         "There is no service running on port <code>{}</code> of this sandbox. Start one; this page "
         "looks again every two seconds.",
         problem.port);
+  if (problem.title == kEditor)
+    return "The editor of a sandbox is open only to its owner. Open it from the board.";
   if (problem.status == 403 && problem.title != "Sandbox Paused")
     return "This sandbox takes traffic only with its access token in the header "
            "<code>e2b-traffic-access-token</code>.";
@@ -88,6 +92,16 @@ Problem NoTrafficToken(std::string sandbox_id, bool wrong) {
   problem.message += wrong ? "Provided token in header 'e2b-traffic-access-token' is invalid"
                            : "Token header 'e2b-traffic-access-token' is missing";
   return problem;
+}
+
+Problem NoEditorPass(std::string sandbox_id, uint16_t port) {
+  return {.status = 403,
+          .sandbox_id = std::move(sandbox_id),
+          .title = std::string(kEditor),
+          .message =
+              "The editor of a sandbox needs a pass: open it from the board, or with POST "
+              "/api/v1/sandboxes/{id}/editor",
+          .port = port};
 }
 
 Problem NotAllowedToWake(std::string sandbox_id) {

@@ -21,6 +21,8 @@ struct Problem {
 Problem SandboxNotFound(std::string sandbox_id);
 Problem PortClosed(std::string sandbox_id, uint16_t port);
 Problem NoTrafficToken(std::string sandbox_id, bool wrong);
+// The editor's port, which is never public.
+Problem NoEditorPass(std::string sandbox_id, uint16_t port);
 // A paused sandbox that traffic could wake, if it had the right token.
 Problem NotAllowedToWake(std::string sandbox_id);
 // The sandbox is paused and could not be woken.

@@ -1,6 +1,8 @@
 // Connecting by name.
 #pragma once
 
+#include <boost/asio/ip/address.hpp>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -15,7 +17,11 @@ struct HostPort {
 };
 Result<HostPort> ParseHostPort(std::string_view text);
 
-// A connected TCP socket, name resolution included. The caller sets the deadline.
-Task<Result<UniqueFd>> Dial(HostPort where);
+// Says why one must not connect to an address.
+using AddressCheck = std::function<Status(const asio::ip::address& address)>;
+
+// A connected TCP socket, name resolution included. The caller sets the deadline. With a `check`
+// every address that the name leads to must pass it, before one of them is connected to.
+Task<Result<UniqueFd>> Dial(HostPort where, AddressCheck check = {});
 
 }  // namespace caisson::http

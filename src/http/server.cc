@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <list>
@@ -57,6 +58,16 @@ void SetSocketOptions(int fd) {
   set(IPPROTO_TCP, TCP_KEEPCNT, 4);
 }
 
+// SECURITY: names of Unix sockets are for everybody on the machine; ours are for this process only.
+bool IsStranger(int fd) {
+  int domain = 0;
+  socklen_t size = sizeof(domain);
+  if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) || domain != AF_UNIX) return false;
+  ucred peer{};
+  size = sizeof(peer);
+  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) || peer.pid != getpid();
+}
+
 }  // namespace
 
 class Server::Impl : public std::enable_shared_from_this<Impl> {
@@ -99,9 +110,12 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       LogWarn("connections did not end when told to", {{"count", connections_.size()}});
   }
 
-  // The way out without waiting.
+  // The way out without waiting. The ports are free at once: whoever drops a server may open the
+  // next one in its place.
   void Drop() {
     stopping_ = true;
+    boost::system::error_code ignored;
+    for (Listener& listener : listeners_) listener.close(ignored);
     acceptors_.Cancel();
     connections_.Cancel();
   }
@@ -134,6 +148,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
         Warn("cannot accept connections", strerror(error));
         return false;
       }
+      if (IsStranger(socket.get())) continue;  // closes it
       if (connections_.size() >= options_.max_connections) {
         Warn("too many connections", fmt::format("limit {}", options_.max_connections));
         continue;  // closes it

@@ -109,7 +109,8 @@ class Server {
 
   // Binds and starts to accept. "127.0.0.1:8000", "[::1]:8000"; port 0 takes a free one.
   Status Listen(const std::string& address);
-  // Starts to accept on a listening socket made elsewhere (a privileged parent, a test).
+  // Starts to accept on a listening socket made elsewhere (a privileged parent, a test). At a Unix
+  // socket only connections of this process are taken.
   Status Adopt(UniqueFd listening_socket);
   uint16_t port() const;
   size_t connections() const;

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -22,6 +25,51 @@ TEST(Server, KeepsConnectionsAlive) {
     EXPECT_EQ(answer.body, "POST /a?b=1 hello");
     EXPECT_EQ(answer.Header("Connection"), "");
   }
+  EXPECT_EQ(server.connections(), 1u);
+}
+
+TEST(Server, IsGoneFromItsPortAtOnce) {
+  asio::io_context io;
+  auto server = std::make_unique<Server>(io.get_executor(), ServerOptions(), EchoHandler);
+  ASSERT_TRUE(server->Listen("127.0.0.1:0"));
+  std::string address = fmt::format("127.0.0.1:{}", server->port());
+  io.poll();  // it waits for connections now
+  server.reset();
+  Server next(io.get_executor(), ServerOptions(), EchoHandler);
+  Status listening = next.Listen(address);
+  EXPECT_TRUE(listening) << listening.error().message();
+}
+
+TEST(Server, AtAUnixSocketOnlyThisProcessIsServed) {
+  asio::io_context io;
+  Server server(io.get_executor(), ServerOptions(), EchoHandler);
+  UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{.sun_family = AF_UNIX};
+  socklen_t size = sizeof(sa_family_t);  // the kernel finds a name
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(listener.get(), 5), 0);
+  size = sizeof(address);
+  ASSERT_EQ(getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  ASSERT_TRUE(server.Adopt(std::move(listener)));
+  auto connected = [&] {
+    UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    return connect(socket.get(), reinterpret_cast<sockaddr*>(&address), size) == 0
+               ? std::move(socket)
+               : UniqueFd();
+  };
+  pid_t stranger = fork();
+  if (stranger == 0) {
+    UniqueFd socket = connected();
+    char byte = 0;
+    _exit(socket && read(socket.get(), &byte, 1) == 0 ? 0 : 1);  // closed
+  }
+  int status = -1;
+  while (waitpid(stranger, &status, WNOHANG) == 0) io.poll();
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(server.connections(), 0u);
+  UniqueFd own = connected();
+  ASSERT_TRUE(own);
+  while (server.connections() == 0) io.poll();
   EXPECT_EQ(server.connections(), 1u);
 }
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "http/dial.h"
 #include "http/socket_stream.h"
 
 namespace caisson::http {
@@ -56,7 +55,7 @@ class TlsStream final : public SocketStream {
       } else if (error == SSL_ERROR_WANT_WRITE) {
         CO_TRY(co_await WaitWritable());
       } else {
-        co_return Fail(Code::kUnavailable, "TLS handshake: {}", OpensslReason());
+        co_return HandshakeFailure();
       }
     }
   }
@@ -138,6 +137,15 @@ class TlsStream final : public SocketStream {
   }
 
  private:
+  // Whose certificate is not good, or is somebody else's, will not have a better one in a moment.
+  tl::unexpected<Error> HandshakeFailure() {
+    std::string reason = OpensslReason();
+    long verified = SSL_get_verify_result(ssl_.get());
+    if (verified == X509_V_OK) return Fail(Code::kUnavailable, "TLS handshake: {}", reason);
+    return Fail(Code::kFailedPrecondition, "its certificate is not accepted: {}",
+                X509_verify_cert_error_string(verified));
+  }
+
   // SECURITY: after Close() the descriptor number may belong to another connection.
   Status CheckOpen() {
     if (fd() < 0) return Fail(Code::kCanceled, "the connection is closed");
@@ -221,22 +229,28 @@ Result<StreamFactory> TlsFromFiles(const std::string& cert_file, const std::stri
 
 namespace {
 
-Task<Result<std::unique_ptr<Stream>>> DialTls(std::shared_ptr<SSL_CTX> context, HostPort where) {
-  CO_TRY_ASSIGN(UniqueFd socket, co_await Dial(where));
+Task<Result<std::unique_ptr<Stream>>> Greet(std::shared_ptr<SSL_CTX> context, UniqueFd socket,
+                                            std::string host) {
   auto stream = std::make_unique<TlsStream>(co_await asio::this_coro::executor);
   CO_TRY(stream->OpenTls(context.get(), std::move(socket)));
-  stream->BeClient(where.host);
+  stream->BeClient(host);
   CO_TRY(co_await stream->Handshake());
   co_return std::move(stream);
 }
 
+Task<Result<std::unique_ptr<Stream>>> DialTls(std::shared_ptr<SSL_CTX> context, std::string name,
+                                              HostPort where, AddressCheck check) {
+  CO_TRY_ASSIGN(UniqueFd socket, co_await Dial(where, std::move(check)));
+  co_return co_await Greet(std::move(context), std::move(socket), std::move(name));
+}
+
 }  // namespace
 
-Task<Result<std::unique_ptr<ClientConnection>>> ConnectTls(std::string host_port,
-                                                           std::string ca_file,
-                                                           std::chrono::milliseconds timeout,
-                                                           ClientOptions options) {
-  CO_TRY_ASSIGN(HostPort where, ParseHostPort(host_port));
+Task<Result<std::unique_ptr<ClientConnection>>> ConnectTls(
+    std::string host_port, std::string ca_file, std::chrono::milliseconds timeout,
+    ClientOptions options, AddressCheck check, std::string dialled) {
+  CO_TRY_ASSIGN(HostPort named, ParseHostPort(host_port));
+  CO_TRY_ASSIGN(HostPort where, ParseHostPort(dialled.empty() ? host_port : dialled));
   auto context = MakeContext(TLS_client_method());
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_default_verify_paths(context.get());
@@ -247,8 +261,16 @@ Task<Result<std::unique_ptr<ClientConnection>>> ConnectTls(std::string host_port
                    OpensslReason());
   CO_TRY_ASSIGN(auto stream, co_await WithDeadline<std::unique_ptr<Stream>>(
                                  timeout, fmt::format("connecting to {}", host_port),
-                                 DialTls(std::move(context), std::move(where))));
+                                 DialTls(std::move(context), std::move(named.host),
+                                         std::move(where), std::move(check))));
   co_return std::make_unique<ClientConnection>(std::move(stream), options);
+}
+
+Task<Result<std::unique_ptr<Stream>>> StartUncheckedTls(UniqueFd socket,
+                                                        std::chrono::milliseconds timeout) {
+  static const std::shared_ptr<SSL_CTX> context = MakeContext(TLS_client_method());
+  co_return co_await WithDeadline<std::unique_ptr<Stream>>(
+      timeout, "TLS handshake", Greet(context, std::move(socket), "localhost"));
 }
 
 }  // namespace caisson::http

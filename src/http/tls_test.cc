@@ -133,8 +133,12 @@ TEST_F(Tls, OurOwnClientChecksTheServer) {
     ASSERT_TRUE(answer) << answer.error().message();
     EXPECT_TRUE(answer->body.starts_with("POST /mine xxx"));
   }
-  EXPECT_FALSE(fetch("127.0.0.1", ""));        // nobody vouches for it
-  EXPECT_FALSE(fetch("127.0.0.2", ca_file_));  // the same server under a name it has no proof for
+  auto unknown = fetch("127.0.0.1", "");
+  ASSERT_FALSE(unknown) << "nobody vouches for it";
+  EXPECT_EQ(unknown.error().code(), Code::kFailedPrecondition);
+  auto other = fetch("127.1", ca_file_);
+  ASSERT_FALSE(other) << "the same server under a name it has no proof for";
+  EXPECT_EQ(other.error().message(), "its certificate is not accepted: hostname mismatch");
 }
 
 Task<void> StreamAndCut(Exchange& exchange) {

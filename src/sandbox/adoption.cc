@@ -140,8 +140,8 @@ Task<void> Manager::Impl::AdoptResumed(store::SandboxRow row) {
   paused_.emplace(row.id, record);
   Status told = co_await InitEnvd(row, row.secure ? row.id : "", false);
   if (!told) co_return co_await PutBack(record, told.error());
-  std::chrono::seconds timeout(
-      std::min(std::max(row.timeout_s, config_.auto_resume_timeout_s), config_.max_timeout_s));
+  std::chrono::seconds timeout(std::max(row.timeout_s, config_.auto_resume_timeout_s));
+  timeout = std::min(timeout, limiter_.LongestTimeout(row.key_id));
   (void)co_await Reopen(record, std::move(row), timeout, "server_restarted", /*continued=*/true);
 }
 

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 class CopiesTest : public ManagerFixture {
  protected:
   Result<store::SnapshotRow> Snapshot(const std::string& id, const std::string& name = "") {
-    return Wait(manager_->MakeSnapshot("admin", id, name));
+    return Wait(manager_->MakeSnapshot("admin", id, {.name = name}));
   }
   static CreateOptions From(const std::string& name, std::string key_id = "admin") {
     CreateOptions options = Options(std::move(key_id));
@@ -23,6 +23,18 @@ class CopiesTest : public ManagerFixture {
     return names;
   }
 };
+
+TEST_F(CopiesTest, ASnapshotMayBeOfFilesOnly) {
+  StartServer();
+  std::string source = Make().id;
+  auto row = Wait(manager_->MakeSnapshot("admin", source, {.name = "checkout", .memory = false}));
+  ASSERT_TRUE(row) << row.error().message();
+  EXPECT_EQ(row->tier, "files");
+  size_t told = envd_.inits.size();
+  Info copy = Make(From("checkout"));
+  EXPECT_EQ(engine_.instances.at(copy.id).snapshot, row->id);
+  EXPECT_EQ(envd_.inits.size(), told);  // it is booted, and knows whose it is from the start
+}
 
 TEST_F(CopiesTest, ASandboxIsMadeFromASnapshot) {
   StartServer();
@@ -119,7 +131,7 @@ TEST_F(CopiesTest, ListsAndDeletes) {
   // Nobody else's business.
   EXPECT_EQ(Wait(manager_->Create(From("b", "other"))).error().code(), Code::kNotFound);
   EXPECT_EQ(Wait(manager_->DeleteSnapshot("other", "b")).error().code(), Code::kNotFound);
-  EXPECT_EQ(Wait(manager_->MakeSnapshot("other", one, "")).error().code(), Code::kNotFound);
+  EXPECT_EQ(Wait(manager_->MakeSnapshot("other", one)).error().code(), Code::kNotFound);
   std::string made = Make(From("b")).id;
   ASSERT_TRUE(Wait(manager_->DeleteSnapshot("admin", "b:default")));
   EXPECT_EQ(Wait(manager_->DeleteSnapshot("admin", "b:default")).error().code(), Code::kNotFound);
@@ -166,11 +178,32 @@ TEST_F(CopiesTest, LimitsAndFailures) {
   EXPECT_EQ(Snapshot(source).error().code(), Code::kResourceExhausted);
 }
 
+TEST_F(CopiesTest, OnceMeansOnce) {
+  config_.max_snapshots_per_key = 1;
+  StartServer();
+  std::string source = Make().id;
+  engine_.snapshot_takes = 20ms;
+  // The first is still at work when the second comes.
+  auto first = Begin(manager_->MakeSnapshot("admin", source, {.name = "build-1", .once = true}));
+  auto second = Wait(manager_->MakeSnapshot("admin", source, {.name = "build-1", .once = true}));
+  ASSERT_TRUE(second) << second.error().message();
+  ASSERT_TRUE(first->has_value() && **first);
+  EXPECT_EQ((*first)->value().id, second->id);
+  StopServer();
+  StartServer();
+  // Also of another sandbox: the name tells what it is.
+  auto third = Wait(manager_->MakeSnapshot("admin", Make().id, {.name = "build-1", .once = true}));
+  ASSERT_TRUE(third) << third.error().message();
+  EXPECT_EQ(third->id, second->id);
+  EXPECT_EQ(engine_.saved.size(), 1u);
+  EXPECT_EQ(Names(), std::vector<std::string>{"build-1:default"});
+}
+
 TEST_F(CopiesTest, AKillWaitsForTheSnapshot) {
   StartServer();
   std::string source = Make().id;
   engine_.snapshot_takes = 20ms;
-  auto row = Begin(manager_->MakeSnapshot("admin", source, ""));
+  auto row = Begin(manager_->MakeSnapshot("admin", source));
   EXPECT_TRUE(manager_->FindRoute(source));
   ASSERT_TRUE(Wait(manager_->Kill("admin", source)));
   ASSERT_TRUE(row->has_value());
@@ -202,7 +235,7 @@ TEST_F(CopiesTest, ForksAreCopiesWithTheirOwnNames) {
     EXPECT_EQ(fork->network.as_requested_json, source.network.as_requested_json);
     EXPECT_NE(fork->traffic_token, source.traffic_token);
     EXPECT_TRUE(fork->lifecycle.auto_pause && fork->lifecycle.auto_resume);
-    EXPECT_EQ(fork->end_at, fork->started_at + 60s);
+    EXPECT_TRUE(Lasts(*fork, 60s));
     EXPECT_EQ(RowOf(fork->id).env, options.env);
   }
   EXPECT_EQ(ids.size(), 4u);
@@ -236,6 +269,24 @@ TEST_F(CopiesTest, ForksHaveLimits) {
   EXPECT_EQ(Wait(manager_->Fork("admin", source, 0s, 1)).error().code(), Code::kInvalidArgument);
   EXPECT_EQ(Wait(manager_->Fork("other", source, 15s, 1)).error().code(), Code::kNotFound);
   EXPECT_EQ(Wait(manager_->Fork("admin", source, 15s, 3))->size(), 3u);
+}
+
+TEST_F(CopiesTest, ForksAreBoundByTheLimitOfTheirOwnKey) {
+  config_.max_sandboxes_per_key = 3;
+  for (auto [name, most] : {std::pair("small", 2), std::pair("wide", 6)}) {
+    ASSERT_TRUE(Wait(store_->AddApiKey({.id = name, .name = name, .hash = name, .hint = ""})));
+    ASSERT_TRUE(
+        Wait(store_->UpdateApiKey({.id = name, .name = name, .limits = {.max_sandboxes = most}})));
+  }
+  StartServer();
+  std::string small = Make(Options("small")).id, wide = Make(Options("wide")).id;
+  auto refused = Wait(manager_->Fork("small", small, 15s, 2));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(),
+            "count must be less than 2, the number of sandboxes that may run at once");
+  auto forks = Wait(manager_->Fork("wide", wide, 15s, 5));
+  ASSERT_TRUE(forks) << forks.error().message();
+  EXPECT_EQ(std::count_if(forks->begin(), forks->end(), [](auto& one) { return !!one; }), 5);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Making a sandbox: check, ask the engine, write the row, then let traffic in. Whatever fails, the
 // steps before it are undone.
+#include <sys/statvfs.h>
+
 #include <boost/json.hpp>
 
 #include "base/id.h"
@@ -55,6 +57,7 @@ Template LimitedAs(Template from, const store::SnapshotRow& origin) {
   from.disk_mb = origin.disk_mb;
   from.pids = origin.pids;
   from.open_files = origin.open_files;
+  from.output_kbps = origin.output_kbps;
   return from;
 }
 
@@ -86,7 +89,7 @@ Task<Result<Info>> Manager::Impl::CreateNow(CreateOptions options,
   CO_TRY(CheckQuotas(row));
   CO_TRY(limiter_.TakeCreate(options.key_id));
   if (!origin) {
-    CO_TRY_ASSIGN(auto ready, co_await CreateFromPool(options, row));
+    CO_TRY_ASSIGN(auto ready, co_await CreateFromPool(row));
     if (ready) co_return std::move(*ready);
   }
   MakeRoom(row);
@@ -116,9 +119,8 @@ Task<Result<Info>> Manager::Impl::CreateNow(CreateOptions options,
                              origin ? "snapshot " + origin->id : "template");
 }
 
-Task<Result<std::optional<Info>>> Manager::Impl::CreateFromPool(const CreateOptions& options,
-                                                                store::SandboxRow row) {
-  auto ready = TakeReady(options, row);
+Task<Result<std::optional<Info>>> Manager::Impl::CreateFromPool(store::SandboxRow row) {
+  auto ready = TakeReady(row);
   if (!ready) co_return std::optional<Info>();
   row.id = ready->row.id;
   Place place(creating_, row.id, {.key_id = row.key_id, .memory_mb = row.memory_mb});
@@ -172,9 +174,7 @@ Result<store::SandboxRow> Manager::Impl::Prepare(const CreateOptions& options,
   if (!from) return Fail(Code::kNotFound, "template '{}' not found", name);
   if (options.timeout.count() <= 0)
     return Fail(Code::kInvalidArgument, "Timeout must be greater than 0");
-  if (options.timeout.count() > config_.max_timeout_s)
-    return Fail(Code::kInvalidArgument, "Timeout cannot be greater than {} seconds",
-                config_.max_timeout_s);
+  TRY(CheckTimeout(options.key_id, options.timeout));
   TRY(CheckSize("the metadata is", options.metadata, config_.max_metadata_bytes));
   TRY(CheckSize("the environment variables are", options.env, config_.max_metadata_bytes));
   TRY(CheckEnv(options.env));
@@ -192,8 +192,8 @@ Result<store::SandboxRow> Manager::Impl::Prepare(const CreateOptions& options,
   row.allow_public_traffic = options.network.allow_public_traffic;
   row.network_json = options.network.as_requested_json;
   row.mask_request_host = options.network.mask_request_host;
-  TRY(ChooseLimits(config_, origin ? LimitedAs(*from, *origin) : *from, options.limits, row));
-  if (origin && !options.limits.output_kbps) row.output_kbps = origin->output_kbps;
+  TRY(ChooseLimits(BoundsOf(options.key_id, origin), origin ? LimitedAs(*from, *origin) : *from,
+                   options.limits, row));
   row.timeout_s = options.timeout.count();
   row.idempotency_key = options.idempotency_key;
   row.request_hash = options.request_hash;
@@ -205,6 +205,22 @@ Result<store::SandboxRow> Manager::Impl::Prepare(const CreateOptions& options,
     row.env.insert(origin->env.begin(), origin->env.end());
   }
   return row;
+}
+
+LimitBounds Manager::Impl::BoundsOf(const std::string& key_id,
+                                    const store::SnapshotRow* origin) const {
+  LimitBounds bounds{config_, limiter_.OwnLimits(key_id), host_open_files_};
+  // Processes that go on keep the limit they had: it can be lowered, but never raised.
+  if (origin && origin->tier == "memory" && origin->open_files > 0)
+    bounds.open_files = origin->open_files;
+  return bounds;
+}
+
+Status Manager::Impl::CheckTimeout(const std::string& key_id, std::chrono::seconds timeout) const {
+  if (std::chrono::seconds longest = limiter_.LongestTimeout(key_id); timeout > longest)
+    return Fail(Code::kInvalidArgument, "Timeout cannot be greater than {} seconds",
+                longest.count());
+  return {};
 }
 
 Status Manager::Impl::CheckOpen() const {
@@ -230,7 +246,21 @@ Manager::Impl::Load Manager::Impl::CurrentLoad() const {
   return load;
 }
 
+// Disks are sparse: what sandboxes may write is more than there is. One that starts on a host
+// without space would only see errors, and so would those that run already.
+Status Manager::Impl::CheckDisk() const {
+  struct statvfs disk;
+  if (config_.min_free_disk_mb <= 0 || statvfs(config_.data_dir.c_str(), &disk)) return {};
+  auto free_mb = static_cast<int64_t>(disk.f_bavail * disk.f_frsize) >> 20;
+  if (free_mb >= config_.min_free_disk_mb) return {};
+  return Fail(Code::kUnavailable,
+              "this server's disk is too full to start a sandbox: {} MB are free, and {} MB are "
+              "kept free; try again later",
+              free_mb, config_.min_free_disk_mb);
+}
+
 Status Manager::Impl::CheckQuotas(const store::SandboxRow& row) const {
+  TRY(CheckDisk());
   Load load = CurrentLoad();
   if (config_.max_sandboxes > 0 && load.sandboxes >= config_.max_sandboxes)
     return Fail(Code::kUnavailable,
@@ -338,6 +368,7 @@ Time Manager::Impl::EndAfter(std::chrono::seconds timeout) const {
 }
 
 Time Manager::Impl::NextStart() {
+  expiry_.FollowClock();
   Time now = std::chrono::floor<std::chrono::microseconds>(Now());
   last_start_ = std::max(now, last_start_ + std::chrono::microseconds(1));
   return last_start_;

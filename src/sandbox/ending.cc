@@ -129,6 +129,31 @@ void Manager::Impl::OnExpired(const std::string& id) {
   if (auto record = TakeOut(id)) operations_.Spawn("timeout", FinishAlone(record, ending));
 }
 
+// All its times are those of the clock as it is now, so that its longest life ends when it should.
+void Manager::Impl::OnClockSet(const std::string& id, std::chrono::nanoseconds by) {
+  auto record = registry_.Find(id);
+  if (auto it = paused_.find(id); !record && it != paused_.end()) record = it->second;
+  if (!record) return;
+  if (record->running) record->row.started_at += by;
+  record->row.end_at += by;
+  auto seconds = std::chrono::round<std::chrono::seconds>(by).count();
+  background_.Spawn(
+      "clock",
+      WriteClockSet(record->row,
+                    MakeEvent(id, "clock_set",
+                              fmt::format("The server's clock was set by {} s, and the times of "
+                                          "this sandbox moved along",
+                                          seconds),
+                              {{"seconds", std::to_string(seconds)}}, "warn")));
+}
+
+Task<void> Manager::Impl::WriteClockSet(store::SandboxRow row, store::SandboxEvent event) {
+  std::string id = row.id;
+  if (Status stored = co_await WriteChange(std::move(row), std::move(event)); !stored)
+    LogError("a clock that was set could not be recorded",
+             {{"sandbox", id}, {"error", stored.error().message()}});
+}
+
 void Manager::Impl::OnExit(const std::string& id, engine::ExitReason reason) {
   if (auto it = creating_.find(id); it != creating_.end()) {
     it->second.exited = reason;

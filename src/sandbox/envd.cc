@@ -28,13 +28,20 @@ class PortEnvd final : public Envd {
   Task<Status> Init(UniqueFd socket, EnvdSettings settings, std::string token) override {
     json::object env;
     for (const auto& [name, value] : settings.env) env[name] = value;
-    json::object body{{"sandboxId", settings.sandbox_id},
-                      {"accessToken", settings.access_token},
-                      {"envVars", std::move(env)},
-                      {"defaultUser", settings.user},
-                      {"defaultWorkdir", settings.workdir},
-                      {"timestamp", FormatTime(Now())},
-                      {"resetIdentity", settings.reset_identity}};
+    json::object body{
+        {"sandboxId", settings.sandbox_id},   {"accessToken", settings.access_token},
+        {"envVars", std::move(env)},          {"defaultUser", settings.user},
+        {"defaultWorkdir", settings.workdir}, {"limits", {{"output_kbps", settings.output_kbps}}},
+        {"timestamp", FormatTime(Now())},     {"resetIdentity", settings.reset_identity}};
+    return Tell(std::move(socket), body, token);
+  }
+
+  Task<Status> SetOutputRate(UniqueFd socket, int64_t kbps, std::string token) override {
+    return Tell(std::move(socket), {{"limits", {{"output_kbps", kbps}}}}, token);
+  }
+
+ private:
+  static Task<Status> Tell(UniqueFd socket, const json::object& body, const std::string& token) {
     http::RequestHead request{.method = "POST", .target = "/init"};
     if (!token.empty()) request.headers.Set("X-Access-Token", token);
     return Ask(std::move(socket), std::move(request), json::serialize(body));

@@ -16,6 +16,7 @@ struct EnvdSettings {
   std::map<std::string, std::string> env;
   std::string user;
   std::string workdir;
+  int64_t output_kbps = 0;  // of one command; 0 = unlimited
   // The processes are those of another sandbox: what identifies a machine must not be shared.
   bool reset_identity = false;
 };
@@ -28,6 +29,8 @@ class Envd {
   virtual Task<Status> CheckHealth(UniqueFd socket) = 0;
   // `token`: the one that envd asks for now, "" if none.
   virtual Task<Status> Init(UniqueFd socket, EnvdSettings settings, std::string token) = 0;
+  // Of all commands, also of those that run already.
+  virtual Task<Status> SetOutputRate(UniqueFd socket, int64_t kbps, std::string token) = 0;
 };
 
 // The one that speaks to port 49983.

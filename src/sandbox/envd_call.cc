@@ -31,11 +31,14 @@ Task<Result<UniqueFd>> ConnectInside(UniqueFd raw, uint16_t port) {
 
 }  // namespace
 
+Task<Result<std::unique_ptr<http::Stream>>> ConnectEnvd(UniqueFd socket) {
+  CO_TRY_ASSIGN(UniqueFd connected, co_await ConnectInside(std::move(socket), kEnvdPort));
+  co_return http::MakeSocketStream(co_await asio::this_coro::executor, std::move(connected));
+}
+
 Task<Result<http::Response>> CallEnvd(UniqueFd socket, http::RequestHead request,
                                       std::string body) {
-  CO_TRY_ASSIGN(UniqueFd connected, co_await ConnectInside(std::move(socket), kEnvdPort));
-  CO_TRY_ASSIGN(auto stream,
-                http::MakeSocketStream(co_await asio::this_coro::executor, std::move(connected)));
+  CO_TRY_ASSIGN(auto stream, co_await ConnectEnvd(std::move(socket)));
   http::ClientConnection connection(std::move(stream));
   request.headers.Set("Host", "localhost");
   if (!body.empty()) request.headers.Set("Content-Type", "application/json");

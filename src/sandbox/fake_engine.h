@@ -1,6 +1,7 @@
 // An engine without a kernel, for tests of what stands above it.
 #pragma once
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <limits>
@@ -58,6 +59,20 @@ class FakeEngine : public engine::Engine {
     co_return sockets;
   }
 
+  // On this machine's own loopback.
+  Task<Result<UniqueFd>> Listen(std::string id, uint16_t port) override {
+    if (!instances.contains(id)) co_return Fail(Code::kNotFound, "no such sandbox");
+    UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) ||
+        listen(fd.get(), 16))
+      co_return Fail(Code::kAlreadyExists, "port {} is taken", port);
+    co_return fd;
+  }
+
   Task<Result<std::vector<std::pair<std::string, engine::Usage>>>> Measure(
       std::vector<std::string> ids) override {
     ++measures;
@@ -77,7 +92,7 @@ class FakeEngine : public engine::Engine {
   }
 
   Task<Result<engine::Capabilities>> GetCapabilities() override {
-    co_return engine::Capabilities{.memory = true, .network = true};
+    co_return engine::Capabilities{.memory = true, .network = true, .open_files = open_files};
   }
 
   Task<Result<engine::Saved>> Pause(std::string id, bool memory,
@@ -109,12 +124,12 @@ class FakeEngine : public engine::Engine {
     co_return engine::Instance{.id = id, .pid = 1, .created_at = Now(), .continued = continued};
   }
 
-  Task<Result<engine::Saved>> Snapshot(std::string id, std::string snapshot_id,
+  Task<Result<engine::Saved>> Snapshot(std::string id, std::string snapshot_id, bool memory,
                                        std::chrono::milliseconds) override {
     if (snapshot_takes.count() > 0) co_await SleepFor(snapshot_takes);
     if (snapshot_fails) co_return tl::unexpected(*snapshot_fails);
     if (!instances.contains(id)) co_return Fail(Code::kNotFound, "no such sandbox");
-    bool memory = memory_tier == engine::Tier::kMemory;
+    memory = memory && memory_tier == engine::Tier::kMemory;
     saved[snapshot_id] = {.id = snapshot_id,
                           .tier = memory ? engine::Tier::kMemory : engine::Tier::kFiles,
                           .memory_bytes = memory ? 1 << 20 : 0,
@@ -137,11 +152,20 @@ class FakeEngine : public engine::Engine {
   Task<Status> SetLimits(std::string id, engine::Limits limits) override {
     auto it = instances.find(id);
     if (it == instances.end()) co_return Fail(Code::kNotFound, "no such sandbox");
+    if (set_limits_fails) co_return tl::unexpected(*set_limits_fails);
     it->second.limits = limits;
     co_return Status();
   }
 
+  Task<Status> GrowDisk(std::string id, int64_t bytes, std::chrono::milliseconds) override {
+    if (!saved.contains(id)) co_return Fail(Code::kNotFound, "nothing was saved");
+    if (grow_fails) co_return tl::unexpected(*grow_fails);
+    grown[id] = bytes;
+    co_return Status();
+  }
+
   Task<Status> SetEgress(std::string id, engine::Egress egress) override {
+    co_await SleepFor(set_egress_takes);
     if (set_egress_fails) co_return tl::unexpected(*set_egress_fails);
     auto it = instances.find(id);
     if (it == instances.end()) co_return Fail(Code::kNotFound, "no such sandbox");
@@ -158,14 +182,15 @@ class FakeEngine : public engine::Engine {
   // What a test wants to happen.
   std::optional<Error> create_fails;
   std::optional<Error> dial_fails;
-  std::optional<Error> set_egress_fails;
+  std::optional<Error> set_egress_fails, set_limits_fails, grow_fails;
   std::optional<Error> pause_fails, resume_fails, snapshot_fails;
   bool pause_of_files_fails = true;  // with pause_fails: also a pause without memory
-  std::chrono::milliseconds pause_takes{0}, resume_takes{0}, snapshot_takes{0};
+  std::chrono::milliseconds pause_takes{0}, resume_takes{0}, snapshot_takes{0}, set_egress_takes{0};
   int create_fails_from = std::numeric_limits<int>::max();  // creations after so many fail
   engine::Tier memory_tier = engine::Tier::kMemory;         // kFrozen: where memory cannot be saved
   std::optional<engine::ExitReason> exit_after_create;
   int destroy_failures = 0;
+  int64_t open_files = 0;  // that the host allows
   std::chrono::milliseconds create_takes{0};
   std::chrono::milliseconds destroy_takes{0};
   engine::Usage usage{.memory_used_bytes = 1, .memory_limit_bytes = 2, .disk_total_bytes = 4};
@@ -173,6 +198,7 @@ class FakeEngine : public engine::Engine {
   // What has happened.
   std::map<std::string, engine::Spec> instances;
   std::map<std::string, engine::Saved> saved;
+  std::map<std::string, int64_t> grown;  // disks of paused ones, in bytes
   std::set<std::string> destroyed;
   engine::Spec last_spec;
   int creates = 0, destroys = 0, pauses = 0, resumes = 0, dials = 0, measures = 0;

@@ -20,6 +20,11 @@ class FakeEnvd : public Envd {
     if (init_fails) co_return tl::unexpected(*init_fails);
     co_return Status();
   }
+  Task<Status> SetOutputRate(UniqueFd, int64_t kbps, std::string) override {
+    if (init_fails) co_return tl::unexpected(*init_fails);
+    output_rates.push_back(kbps);
+    co_return Status();
+  }
 
   // What a test wants to happen.
   std::optional<Error> health_fails, init_fails;
@@ -31,6 +36,7 @@ class FakeEnvd : public Envd {
     std::string token;
   };
   std::vector<Told> inits;
+  std::vector<int64_t> output_rates;
 };
 
 }  // namespace caisson::sandbox

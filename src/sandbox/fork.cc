@@ -34,16 +34,14 @@ Task<Result<std::vector<Result<Info>>>> Manager::Impl::Fork(std::string key_id, 
   if (count < 1 || count > config_.max_forks)
     co_return Fail(Code::kInvalidArgument, "count must be a number from 1 to {}",
                    config_.max_forks);
-  for (int64_t limit : {config_.max_sandboxes, config_.max_sandboxes_per_key})
+  for (int64_t limit : {config_.max_sandboxes, limiter_.MaxSandboxes(record->row.key_id)})
     if (limit > 0 && count >= limit)
       co_return Fail(Code::kInvalidArgument,
                      "count must be less than {}, the number of sandboxes that may run at once",
                      limit);
   if (timeout.count() <= 0)
     co_return Fail(Code::kInvalidArgument, "Timeout must be greater than 0");
-  if (timeout.count() > config_.max_timeout_s)
-    co_return Fail(Code::kInvalidArgument, "Timeout cannot be greater than {} seconds",
-                   config_.max_timeout_s);
+  CO_TRY(CheckTimeout(record->row.key_id, timeout));
   CO_TRY(CheckOpen());
   if (!record->running && turns_.Doing(id).empty())
     co_return tl::unexpected(NotRunning(id).error());
@@ -53,7 +51,8 @@ Task<Result<std::vector<Result<Info>>>> Manager::Impl::Fork(std::string key_id, 
 Task<Result<std::vector<Result<Info>>>> Manager::Impl::ForkNow(std::string id,
                                                                std::chrono::seconds timeout,
                                                                int64_t count) {
-  CO_TRY_ASSIGN(store::SnapshotRow origin, co_await CopyRunning(id, "is being forked"));
+  CO_TRY_ASSIGN(store::SnapshotRow origin,
+                co_await CopyRunning(id, "is being forked", /*memory=*/true));
   auto source = registry_.Find(id);
   std::vector<Result<Info>> forks;
   if (source) {

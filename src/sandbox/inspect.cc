@@ -119,6 +119,19 @@ Task<Result<StorageUse>> Manager::Impl::Storage() {
   co_return use;
 }
 
+StorageUse Manager::Impl::SavedUse() const {
+  StorageUse use;
+  auto add = [](StorageUse::Part& part, int64_t memory, int64_t disk) {
+    ++part.count;
+    part.memory_bytes += memory;
+    part.disk_bytes += disk;
+  };
+  for (const auto& [id, record] : paused_)
+    add(use.paused, record->row.saved_memory_bytes, record->row.saved_disk_bytes);
+  for (const auto& [id, row] : snapshots_) add(use.snapshots, row.memory_bytes, row.disk_bytes);
+  return use;
+}
+
 Task<void> Manager::Impl::WriteEvent(store::SandboxEvent event) {
   std::string id = event.sandbox_id;
   Status stored = co_await store_.AppendEvent(std::move(event));

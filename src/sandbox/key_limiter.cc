@@ -2,14 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace caisson::sandbox {
 namespace {
 
 using Seconds = std::chrono::duration<double>;
 
+// Without a limit: as long as requests can ask for.
+constexpr std::chrono::seconds kForever{std::numeric_limits<int32_t>::max()};
+
 int64_t RoundUp(TokenBucket::Clock::duration wait) {
   return std::max<int64_t>(1, std::chrono::ceil<std::chrono::seconds>(wait).count());
+}
+
+// Where several keys of one user have a limit, the lowest holds; 0 is none.
+std::optional<int64_t> Tighter(std::optional<int64_t> a, std::optional<int64_t> b) {
+  if (!a || !b) return a ? a : b;
+  if (*a == 0 || *b == 0) return std::max(*a, *b);
+  return std::min(*a, *b);
 }
 
 }  // namespace
@@ -36,7 +47,16 @@ TokenBucket::Clock::duration TokenBucket::Take(Clock::time_point now) {
 
 Task<Status> KeyLimiter::Load(store::Store& store) {
   CO_TRY_ASSIGN(auto keys, co_await store.ListApiKeys());
-  for (const store::ApiKey& key : keys) Set(key.id, key.limits);
+  std::map<std::string, store::KeyLimits> by_user;
+  for (const store::ApiKey& key : keys) {
+    if (key.revoked_at) continue;
+    store::KeyLimits& limits = by_user[key.user_id.empty() ? key.id : key.user_id];
+    for (const auto& [name, field] : store::kKeyLimits)
+      limits.*field = Tighter(limits.*field, key.limits.*field);
+  }
+  for (const auto& [user_id, limits] : own_) by_user.try_emplace(user_id);
+  for (const auto& [user_id, limits] : by_user)
+    if (limits != OwnLimits(user_id)) Set(user_id, limits);
   co_return Status();
 }
 
@@ -81,6 +101,11 @@ Status KeyLimiter::TakeCreate(const std::string& key_id) {
   return Fail(Code::kResourceExhausted,
               "this API key starts more than its {} sandboxes per minute; try again in {} s", rate,
               RoundUp(wait));
+}
+
+std::chrono::seconds KeyLimiter::LongestTimeout(const std::string& key_id) const {
+  int64_t longest = OwnLimits(key_id).max_timeout_s.value_or(config_.max_timeout_s);
+  return longest > 0 ? std::min(std::chrono::seconds(longest), kForever) : kForever;
 }
 
 int64_t KeyLimiter::MaxSandboxes(const std::string& key_id) const {

@@ -44,13 +44,18 @@ class KeyLimiter {
   explicit KeyLimiter(const Config& config, Now now = Clock::now)
       : config_(config), now_(std::move(now)) {}
 
-  // Reads what keys have of their own instead of the server's settings.
+  // Reads what keys have of their own instead of the server's settings. It holds for all keys of
+  // the same user together. May be called again when keys have changed.
   Task<Status> Load(store::Store& store);
   void Set(const std::string& key_id, const store::KeyLimits& limits);
 
   // kResourceExhausted when the key asks too often. Each success counts.
   Status TakeRequest(const std::string& key_id);
   Status TakeCreate(const std::string& key_id);
+  // What a key has of its own; all unset if nothing. Valid until the next Load() or Set().
+  const store::KeyLimits& OwnLimits(const std::string& key_id) const;
+  // The longest life of one run.
+  std::chrono::seconds LongestTimeout(const std::string& key_id) const;
   // How many may run at once; 0 = unlimited.
   int64_t MaxSandboxes(const std::string& key_id) const;
   // When a refused key should try again: at least a second.
@@ -58,8 +63,6 @@ class KeyLimiter {
 
  private:
   using Buckets = std::map<std::string, TokenBucket>;
-  // Of a key without limits of its own: all unset.
-  const store::KeyLimits& OwnLimits(const std::string& key_id) const;
 
   const Config& config_;
   const Now now_;

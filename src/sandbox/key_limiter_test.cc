@@ -53,6 +53,18 @@ TEST_F(KeyLimiterTest, ZeroIsUnlimited) {
   EXPECT_EQ(limiter.MaxSandboxes("a"), 0);
 }
 
+TEST_F(KeyLimiterTest, AKeyHasItsOwnLongestTimeout) {
+  config_.max_timeout_s = 100;
+  auto limiter = Make();
+  limiter.Set("brief", {.max_timeout_s = 7});
+  limiter.Set("patient", {.max_timeout_s = 0});
+  EXPECT_EQ(limiter.LongestTimeout("brief"), seconds(7));
+  EXPECT_EQ(limiter.LongestTimeout("other"), seconds(100));
+  EXPECT_GT(limiter.LongestTimeout("patient"), std::chrono::years(10));
+  EXPECT_EQ(limiter.OwnLimits("brief").max_timeout_s, 7);
+  EXPECT_EQ(limiter.OwnLimits("other"), store::KeyLimits{});
+}
+
 TEST_F(KeyLimiterTest, EachKeyHasItsOwnRate) {
   config_.rate_limit = 5;
   auto limiter = Make();

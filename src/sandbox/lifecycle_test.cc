@@ -128,6 +128,13 @@ TEST_F(LifecycleTest, NetworkSettingsAreReplacedWithWhatIsEnforced) {
   EXPECT_FALSE(RowOf(id).allow_internet);
   engine::Egress closed{.allow = {"a.example"}, .deny = {"0.0.0.0/0", "::/0"}};
   EXPECT_EQ(engine_.instances[id].egress, closed);
+  // Of two at once the one answered last holds.
+  engine_.set_egress_takes = 20ms;
+  auto open = Begin(manager_->SetNetwork("admin", id, true, "{}"));
+  auto shut = Begin(manager_->SetNetwork("admin", id, false, R"({"allowOut":["a.example"]})"));
+  ASSERT_TRUE(Until([&] { return open->has_value() && shut->has_value(); }));
+  EXPECT_EQ(engine_.instances[id].egress, closed);
+  EXPECT_FALSE(RowOf(id).allow_internet);
   // What the engine does not enforce is not reported as set.
   engine_.set_egress_fails = Error(Code::kInternal, "a path of the host");
   Status failed = Wait(manager_->SetNetwork("admin", id, true, "{}"));

@@ -1,5 +1,5 @@
 // How much of the machine one sandbox may use: what was asked for, else its template's, else the
-// server's.
+// server's; never more than its key may have.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,22 @@ struct LimitOptions {
   bool any() const { return cpus || memory_mb || disk_mb || pids || open_files || output_kbps; }
 };
 
+// The most there may be: the key's own limits, else the server's settings.
+struct LimitBounds {
+  const Config& config;
+  const store::KeyLimits& own;
+  int64_t open_files = 0;  // and no more than so many, because there are no more; 0 = unknown
+};
+
 // Sets the limits of a new row. kInvalidArgument with the range, if more or less is asked for than
-// there may be.
-Status ChooseLimits(const Config& config, const Template& from, const LimitOptions& asked,
+// there may be; what nobody asked for is cut to what the key may have.
+Status ChooseLimits(const LimitBounds& bounds, const Template& from, const LimitOptions& asked,
                     store::SandboxRow& row);
-// Changes those of a sandbox that runs. kInvalidArgument also for what cannot be changed then:
-// disk, open files and output are settled at the start.
-Status ChangeLimits(const Config& config, const LimitOptions& asked, store::SandboxRow& row);
+// Changes those of a sandbox that runs or is paused. kInvalidArgument also for what cannot be
+// changed then: open files only become fewer, a disk only grows, and only while it is paused.
+Status ChangeLimits(const LimitBounds& bounds, const LimitOptions& asked, bool paused,
+                    store::SandboxRow& row);
+bool HaveSameLimits(const store::SandboxRow& a, const store::SandboxRow& b);
 
 engine::Limits LimitsOf(const store::SandboxRow& row, const Config& config);
 

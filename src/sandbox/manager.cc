@@ -27,9 +27,10 @@ Manager::Impl::Impl(asio::any_io_executor executor, const Config& config, engine
       secret_(std::move(secret)),
       envd_(envd),
       save_timeout_(config.save_timeout_ms),
-      expiry_(executor, [this](std::string id) { OnExpired(id); }),
-      sampler_(engine, registry_, std::chrono::milliseconds(config.metrics_interval_ms),
-               static_cast<size_t>(config.metrics_history),
+      expiry_(
+          executor, [this](std::string id) { OnExpired(id); },
+          [this](const std::string& id, std::chrono::nanoseconds by) { OnClockSet(id, by); }),
+      sampler_(engine, registry_, config,
                [this](store::SandboxEvent event) {
                  LogWarn("a sandbox reached a limit",
                          {{"sandbox", event.sandbox_id}, {"event", event.type}});
@@ -53,6 +54,8 @@ Manager::Impl::~Impl() {
 Task<Status> Manager::Impl::Start() {
   CO_TRY_ASSIGN(pool_, Pool::Parse(config_.warm_pool, templates_));
   CO_TRY(co_await limiter_.Load(store_));
+  CO_TRY_ASSIGN(auto capabilities, co_await engine_.GetCapabilities());
+  host_open_files_ = capabilities.open_files;
   CO_TRY(co_await Adopt());
   if (!pool_.empty()) background_.Spawn("pool", KeepPool());
   background_.Spawn("expiry", expiry_.Loop());
@@ -77,11 +80,22 @@ Task<void> Manager::Impl::Stop() {
   }
 }
 
+std::shared_ptr<Record> Manager::Impl::FindAny(const std::string& id) const {
+  auto record = registry_.Find(id);
+  if (auto it = paused_.find(id); !record && it != paused_.end()) record = it->second;
+  return record;
+}
+
+std::string Manager::Impl::Workspace(const std::string& id) const {
+  auto record = FindAny(id);
+  const Template* from = record ? templates_.Find(record->row.template_id) : nullptr;
+  return from ? from->workspace : "";
+}
+
 Result<std::shared_ptr<Record>> Manager::Impl::FindOwned(const std::string& key_id,
                                                          const std::string& id) const {
   // SECURITY: a sandbox of another key looks exactly like one that does not exist.
-  auto record = registry_.Find(id);
-  if (auto it = paused_.find(id); !record && it != paused_.end()) record = it->second;
+  auto record = FindAny(id);
   if (!record || record->row.key_id != key_id)
     return Fail(Code::kNotFound, "sandbox '{}' does not exist or has ended", id);
   return record;
@@ -97,7 +111,7 @@ std::vector<Info> Manager::Impl::List(const ListFilter& filter) const {
   }
   auto look = [&](const Record& record) {
     const store::SandboxRow& row = record.row;
-    bool matches = row.key_id == filter.key_id &&
+    bool matches = (filter.of_all_keys || row.key_id == filter.key_id) &&
                    (template_id.empty() || row.template_id == template_id) &&
                    (!filter.started_after || row.started_at >= *filter.started_after) &&
                    std::all_of(filter.metadata.begin(), filter.metadata.end(), [&](auto& wanted) {
@@ -129,10 +143,25 @@ Task<Result<std::vector<Sample>>> Manager::Impl::Metrics(std::string key_id, std
     }
   }
   std::vector<Sample> samples;
-  for (const Sample& sample : record->history)
+  auto add = [&](const Sample& sample) {
     if ((!start || sample.usage.at >= *start) && (!end || sample.usage.at <= *end))
       samples.push_back(sample);
+  };
+  // Means stand for the time of which there are no samples any more.
+  if ((start || end) && !record->history.empty())
+    for (const Sample& mean : record->means.all())
+      if (mean.usage.at < record->history.front().usage.at) add(mean);
+  for (const Sample& sample : record->history) add(sample);
   co_return samples;
+}
+
+Task<Result<engine::Usage>> Manager::Impl::Usage(std::string key_id, std::string id) {
+  CO_TRY_ASSIGN(auto record, FindOwned(key_id, id));
+  if (!record->running) co_return Fail(Code::kFailedPrecondition, "sandbox '{}' does not run", id);
+  CO_TRY(co_await sampler_.Measure({id}));
+  if (record->history.empty())
+    co_return Fail(Code::kUnavailable, "sandbox '{}' could not be measured", id);
+  co_return record->history.back().usage;
 }
 
 Task<Result<std::vector<store::SandboxEvent>>> Manager::Impl::Events(std::string key_id,
@@ -150,6 +179,16 @@ Task<Result<UniqueFd>> Manager::Impl::Dial(std::string id) {
   auto record = registry_.Find(id);
   if (!record) co_return Fail(Code::kNotFound, "sandbox {} is not running", id);
   co_return co_await sockets_.Take(std::move(record));
+}
+
+Task<Result<UniqueFd>> Manager::Impl::Listen(std::string key_id, std::string id, uint16_t port) {
+  CO_TRY_ASSIGN(auto record, FindOwned(key_id, id));
+  if (!record->running) co_return Fail(Code::kFailedPrecondition, "sandbox {} does not run", id);
+  // Closed to the outside before it is open to the inside, so that there is no moment between.
+  bool added = record->route.private_ports.insert(port).second;
+  auto socket = co_await engine_.Listen(id, port);
+  if (!socket && added) record->route.private_ports.erase(port);
+  co_return socket;
 }
 
 // ---- the face ----------------------------------------------------------------------------------
@@ -170,6 +209,7 @@ Result<Info> Manager::Get(const std::string& key_id, const std::string& id) cons
   TRY_ASSIGN(auto record, impl_->FindOwned(key_id, id));
   return MakeInfo(*record);
 }
+std::string Manager::Workspace(const std::string& id) const { return impl_->Workspace(id); }
 std::vector<Info> Manager::List(const ListFilter& filter) const { return impl_->List(filter); }
 Task<Status> Manager::Kill(std::string key_id, std::string id) {
   return impl_->Kill(std::move(key_id), std::move(id));
@@ -189,8 +229,8 @@ Task<Result<Info>> Manager::Resume(std::string key_id, std::string id, ResumeOpt
   return impl_->Resume(std::move(key_id), std::move(id), options);
 }
 Task<Result<store::SnapshotRow>> Manager::MakeSnapshot(std::string key_id, std::string id,
-                                                       std::string name) {
-  return impl_->MakeSnapshot(std::move(key_id), std::move(id), std::move(name));
+                                                       SnapshotOptions options) {
+  return impl_->MakeSnapshot(std::move(key_id), std::move(id), std::move(options));
 }
 std::vector<store::SnapshotRow> Manager::ListSnapshots(const SnapshotFilter& filter) const {
   return impl_->ListSnapshots(filter);
@@ -213,6 +253,12 @@ Task<Result<std::vector<Sample>>> Manager::Metrics(std::string key_id, std::stri
                                                    std::optional<Time> start,
                                                    std::optional<Time> end) {
   return impl_->Metrics(std::move(key_id), std::move(id), start, end);
+}
+Task<Result<engine::Usage>> Manager::Usage(std::string key_id, std::string id) {
+  return impl_->Usage(std::move(key_id), std::move(id));
+}
+Task<Result<std::string>> Manager::FindNode(std::string key_id, std::string id) {
+  return impl_->store_.FindNode(std::move(key_id), std::move(id));
 }
 Task<Result<std::vector<store::SandboxEvent>>> Manager::Events(std::string key_id, std::string id,
                                                                store::EventQuery query) {
@@ -244,6 +290,9 @@ void Manager::ForEachRoute(const std::function<bool(const Route&)>& until_true) 
   }
 }
 Task<Result<UniqueFd>> Manager::Dial(std::string id) { return impl_->Dial(std::move(id)); }
+Task<Result<UniqueFd>> Manager::Listen(std::string key_id, std::string id, uint16_t port) {
+  return impl_->Listen(std::move(key_id), std::move(id), port);
+}
 Manager::GoneId Manager::SubscribeGone(const std::string& id, std::function<void()> gone) {
   return impl_->registry_.Subscribe(id, std::move(gone));
 }
@@ -253,6 +302,7 @@ void Manager::UnsubscribeGone(const std::string& id, GoneId handle) {
 void Manager::ReportUnresponsive(const std::string& id, std::string reason) {
   impl_->ReportUnresponsive(id, std::move(reason));
 }
+bool Manager::StandsStill(const std::string& id) const { return impl_->StandsStill(id); }
 Task<Result<Info>> Manager::SetLimits(std::string key_id, std::string id, LimitOptions limits) {
   return impl_->SetLimits(std::move(key_id), std::move(id), limits);
 }
@@ -264,6 +314,11 @@ Task<Result<Diagnosis>> Manager::Diagnose(std::string key_id, std::string id) {
 }
 Task<Result<StorageUse>> Manager::Storage() { return impl_->Storage(); }
 Status Manager::Admit(const std::string& key_id) { return impl_->limiter_.TakeRequest(key_id); }
+Task<Status> Manager::ReloadKeyLimits() { return impl_->limiter_.Load(impl_->store_); }
+std::chrono::seconds Manager::LongestTimeout(const std::string& key_id) const {
+  return impl_->limiter_.LongestTimeout(key_id);
+}
+
 std::chrono::seconds Manager::RetryAfter(const std::string& key_id) const {
   return impl_->limiter_.RetryAfter(key_id);
 }
@@ -273,5 +328,6 @@ PoolNumbers Manager::pool() const {
 }
 size_t Manager::running() const { return impl_->registry_.size(); }
 size_t Manager::paused() const { return impl_->paused_.size(); }
+StorageUse Manager::saved() const { return impl_->SavedUse(); }
 
 }  // namespace caisson::sandbox

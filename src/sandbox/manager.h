@@ -1,12 +1,12 @@
-// Sandboxes as the platform sees them: lifecycle, policy, quotas. The only caller of engine/.
-// Everything runs on the loop thread; the in-memory registry is the truth for traffic, the store
-// for restarts.
+// Sandboxes as the platform sees them: lifecycle, policy, quotas. The only caller of engine/. All
+// runs on the loop thread; the in-memory registry is the truth for traffic, the store for restarts.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +16,7 @@
 #include "engine/client.h"
 #include "sandbox/envd.h"
 #include "sandbox/limits.h"
+#include "sandbox/snapshot.h"
 #include "sandbox/template.h"
 #include "store/store.h"
 
@@ -81,6 +82,7 @@ struct Info {
   int64_t output_kbps = 0;  // 0 = unlimited
   Time started_at;
   Time end_at;
+  Time active_at;             // the last request to it; of a paused one, its pause
   std::string access_token;   // envd's; "" when not secure
   std::string traffic_token;  // "" when traffic is public
   Lifecycle lifecycle;
@@ -97,14 +99,6 @@ struct Connected {
   bool resumed = false;  // false: it was running
 };
 
-struct SnapshotFilter {
-  std::string key_id;
-  std::string sandbox_id;  // "" = any
-  std::string name;        // with or without a tag; "" = any
-};
-// What clients call a snapshot: "name:tag", or "id:default" if it has no name.
-std::string SnapshotName(const store::SnapshotRow& row);
-
 // What came of pausing everything.
 struct Drained {
   size_t paused = 0;
@@ -113,7 +107,8 @@ struct Drained {
 
 struct ListFilter {
   std::string key_id;
-  StringMap metadata;  // all must match
+  bool of_all_keys = false;  // SECURITY: for the server itself, never for a client
+  StringMap metadata;        // all must match
   bool running = true;
   bool paused = true;
   bool ascending = false;             // by start time; default newest first
@@ -164,13 +159,17 @@ struct PoolNumbers {
   uint64_t misses = 0;
 };
 
-// What the gateway needs to know, looked up on every request: no copy, no database.
+// What the gateway looks up on every request: no copy, no database.
 struct Route {
   std::string id;
   std::string access_token;
   std::string traffic_token;
   bool allow_public_traffic = true;
   std::string mask_request_host;
+  std::set<uint16_t> https_ports = {};  // where TLS is spoken inside
+  // SECURITY: ports where this server itself listens inside the sandbox (Manager::Listen), for the
+  // sandbox's own processes: the gateway treats them as closed.
+  std::set<uint16_t> private_ports = {};
 };
 
 class Manager {
@@ -192,13 +191,14 @@ class Manager {
   Task<Result<Info>> Create(CreateOptions options);
   // kNotFound for ids that do not exist, have ended, or belong to another key.
   Result<Info> Get(const std::string& key_id, const std::string& id) const;
+  std::string Workspace(const std::string& id) const;  // its template's; "" = that names none
   // Sorted by start time (then id), filtered; the caller pages.
   std::vector<Info> List(const ListFilter& filter) const;
   // Traffic ends at once; returns when every trace is gone. The second of two kills is kNotFound.
   // Also for paused ones; wins over a pause or a resume that is under way.
   Task<Status> Kill(std::string key_id, std::string id);
-  // Sets the end to now + timeout (0: ends now), at most max_timeout_s after the start. With
-  // `only_extend` it never gets shorter, and a timeout above max_timeout_s is kInvalidArgument.
+  // Sets the end to now + timeout (0: ends now), at most LongestTimeout() after the start. With
+  // `only_extend` it never gets shorter, and a longer timeout is kInvalidArgument.
   Task<Result<Info>> SetTimeout(std::string key_id, std::string id, std::chrono::seconds timeout,
                                 bool only_extend);
 
@@ -212,9 +212,9 @@ class Manager {
   Task<Result<Connected>> Connect(std::string key_id, std::string id, ResumeOptions options);
   // The same, but one that runs is kFailedPrecondition.
   Task<Result<Info>> Resume(std::string key_id, std::string id, ResumeOptions options);
-  // An immutable copy of a running sandbox, usable as a template by the same key.
+  // An immutable copy of a running sandbox, a template for the same key.
   Task<Result<store::SnapshotRow>> MakeSnapshot(std::string key_id, std::string id,
-                                                std::string name);
+                                                SnapshotOptions options = {});
   // Newest first.
   std::vector<store::SnapshotRow> ListSnapshots(const SnapshotFilter& filter) const;
   // `name` as SnapshotName() has it, or the bare id. Sandboxes made from it live on.
@@ -230,16 +230,20 @@ class Manager {
   // a whole; connections to what it may no longer reach are cut.
   Task<Status> SetNetwork(std::string key_id, std::string id, bool allow_internet,
                           std::string as_requested_json);
-  // Takes effect at once and survives a restart of the server. kInvalidArgument for what is out of
-  // range or cannot be changed while it runs, kUnimplemented if the engine cannot do it.
+  // Takes effect at once, of a paused one when it runs again, and survives a restart of the server.
+  // kInvalidArgument for what is out of range or cannot be changed, kUnimplemented: not here.
   Task<Result<Info>> SetLimits(std::string key_id, std::string id, LimitOptions limits);
-  // Oldest first. Measures once when there is no sample yet.
+  // Oldest first; with a time also means of what was before the samples. Measures if there is none.
   Task<Result<std::vector<Sample>>> Metrics(std::string key_id, std::string id,
                                             std::optional<Time> start, std::optional<Time> end);
+  // What it uses now, measured for this call. kFailedPrecondition if it does not run.
+  Task<Result<engine::Usage>> Usage(std::string key_id, std::string id);
   // Also of sandboxes that have ended, as long as the store keeps them.
   Task<Result<std::vector<store::SandboxEvent>>> Events(std::string key_id, std::string id,
                                                         store::EventQuery query);
   Task<Result<std::vector<store::TemplateUse>>> TemplateUse();
+  // The other server of this database that has this sandbox of this key; "" if none has.
+  Task<Result<std::string>> FindNode(std::string key_id, std::string id);
   // Both also of sandboxes that have ended, like Events().
   Task<Result<Detail>> Inspect(std::string key_id, std::string id);
   Task<Result<Diagnosis>> Diagnose(std::string key_id, std::string id);
@@ -249,8 +253,11 @@ class Manager {
   // ---- rates -----------------------------------------------------------------
   // Counts a request of this key; kResourceExhausted if it asks too often.
   Status Admit(const std::string& key_id);
-  // When a key that got kResourceExhausted should try again.
+  // Reads the limits of keys again, after they have changed.
+  Task<Status> ReloadKeyLimits();
+  // When a key that got kResourceExhausted should try again; the longest run it may ask for.
   std::chrono::seconds RetryAfter(const std::string& key_id) const;
+  std::chrono::seconds LongestTimeout(const std::string& key_id) const;
 
   // ---- traffic ---------------------------------------------------------------
   // Null when the sandbox does not exist or is not running. Valid until the next co_await.
@@ -260,11 +267,14 @@ class Manager {
   // Resumes such a sandbox; many may ask at once. SECURITY: the caller has checked the tokens.
   // kResourceExhausted: too many wait or run; kAborted: it is changing state for too long.
   Task<Status> Wake(std::string id);
-  // The routes of all secure sandboxes that run or that traffic may wake, for matching a signed URL
-  // without a header.
+  // Of all secure sandboxes that run or that traffic may wake, to match a signed URL.
   void ForEachRoute(const std::function<bool(const Route&)>& until_true) const;
   // A socket that connect()s to the sandbox's own loopback; see engine::Driver::Dial.
   Task<Result<UniqueFd>> Dial(std::string id);
+  // A socket that listens on 127.0.0.1:`port` inside the sandbox; see engine::Driver::Listen. The
+  // gateway leads nobody to that port from now on. As long as it is open the sandbox's network
+  // stays, so close it when the sandbox stops running.
+  Task<Result<UniqueFd>> Listen(std::string key_id, std::string id, uint16_t port);
   // Calls `gone` (once) when the sandbox stops running; returns a handle to unsubscribe. Calls it
   // before returning if the sandbox does not run now.
   using GoneId = uint64_t;
@@ -273,9 +283,13 @@ class Manager {
   // The gateway saw that envd accepts no connection or does not answer: checked and, if so,
   // recorded as an event with its reason.
   void ReportUnresponsive(const std::string& id, std::string reason);
+  // It is being paused, copied or changed right now.
+  bool StandsStill(const std::string& id) const;
 
   size_t running() const;
   size_t paused() const;
+  // Of what is saved, as it was when it was saved; nothing is asked for it. `running` is empty.
+  StorageUse saved() const;
   PoolNumbers pool() const;
 
  private:

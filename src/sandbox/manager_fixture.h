@@ -27,7 +27,8 @@ class ManagerFixture : public ::testing::Test {
     config_.ca_bundle = "none";
     WriteTemplate(dir_ / "templates", "base",
                   R"({"id":"base-id","aliases":["base","debian"],"cpuCount":3,"memoryMB":512,
-                      "user":"user","workdir":"/srv/app","env":{"A":"template","B":"template"}})");
+                      "user":"user","workdir":"/srv/app","env":{"A":"template","B":"template"},
+                      "tools":[{"name":"git","version":"2.47"}]})");
     templates_ = TemplateCatalog::Load(dir_ / "templates").value();
     OpenStore();
   }
@@ -84,6 +85,10 @@ class ManagerFixture : public ::testing::Test {
     auto made = Wait(manager_->Create(std::move(options)));
     EXPECT_TRUE(made) << made.error().message();
     return made.value_or(Info{});
+  }
+  // Its end is counted from its start, but for what passes between two looks at the clock.
+  static bool Lasts(const Info& info, std::chrono::seconds timeout) {
+    return std::chrono::abs(info.end_at - info.started_at - timeout) < std::chrono::seconds(1);
   }
   store::SandboxRow RowOf(const std::string& id) {
     return Wait(store_->GetSandbox(id)).value().value_or(store::SandboxRow{});

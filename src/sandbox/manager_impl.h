@@ -39,8 +39,7 @@ Ending EndingOf(engine::ExitReason reason);
 inline const Ending kSavedStateLost{"saved_state_lost",
                                     "The sandbox ended: what was saved of it is gone", "error"};
 
-// A pause at the end of its time that fails is tried again, with more and more time in between; the
-// last attempt gives the memory up to save the files.
+// A failing pause at the end of its time is tried again, later and later; the last gives up memory.
 inline constexpr int kMaxFailedPauses = 6;
 
 class Manager::Impl {
@@ -53,6 +52,8 @@ class Manager::Impl {
   Task<void> Stop();
 
   Task<Result<Info>> Create(CreateOptions options);
+  std::shared_ptr<Record> FindAny(const std::string& id) const;  // null: it has ended
+  std::string Workspace(const std::string& id) const;
   Result<std::shared_ptr<Record>> FindOwned(const std::string& key_id, const std::string& id) const;
   std::vector<Info> List(const ListFilter& filter) const;
   Task<Status> Kill(std::string key_id, std::string id);
@@ -63,16 +64,18 @@ class Manager::Impl {
   Task<Result<Info>> SetLimits(std::string key_id, std::string id, LimitOptions limits);
   Task<Result<std::vector<Sample>>> Metrics(std::string key_id, std::string id,
                                             std::optional<Time> start, std::optional<Time> end);
+  Task<Result<engine::Usage>> Usage(std::string key_id, std::string id);
   Task<Result<std::vector<store::SandboxEvent>>> Events(std::string key_id, std::string id,
                                                         store::EventQuery query);
   Task<Result<Detail>> Inspect(std::string key_id, std::string id);
   Task<Result<Diagnosis>> Diagnose(std::string key_id, std::string id);
   Task<Result<StorageUse>> Storage();
+  StorageUse SavedUse() const;
   Task<Status> PauseOwned(std::string key_id, std::string id, bool memory, bool healthy);
   Task<Result<Connected>> Connect(std::string key_id, std::string id, ResumeOptions options);
   Task<Result<Info>> Resume(std::string key_id, std::string id, ResumeOptions options);
   Task<Result<store::SnapshotRow>> MakeSnapshot(std::string key_id, std::string id,
-                                                std::string name);
+                                                SnapshotOptions options);
   std::vector<store::SnapshotRow> ListSnapshots(const SnapshotFilter& filter) const;
   Task<Status> DeleteSnapshot(std::string key_id, std::string name);
   Task<Result<std::vector<Result<Info>>>> Fork(std::string key_id, std::string id,
@@ -82,7 +85,9 @@ class Manager::Impl {
   std::shared_ptr<Record> FindSleeper(std::string_view id) const;
   Task<Status> Wake(std::string id);
   Task<Result<UniqueFd>> Dial(std::string id);
+  Task<Result<UniqueFd>> Listen(std::string key_id, std::string id, uint16_t port);
   void ReportUnresponsive(const std::string& id, std::string reason);
+  bool StandsStill(const std::string& id) const { return !turns_.Doing(id).empty(); }
 
   Registry registry_;
   std::map<std::string, std::shared_ptr<Record>, std::less<>> paused_;  // or about to be
@@ -98,8 +103,7 @@ class Manager::Impl {
     int64_t memory_mb = 0;
     std::optional<engine::ExitReason> exited = std::nullopt;  // envd ended before we were done
   };
-  // Its place among those, held as long as this lives: it counts against the quotas, and hears if
-  // envd ends early.
+  // Its place among those while this lives: counts against quotas, hears if envd ends early.
   class Place {
    public:
     Place(std::map<std::string, Creation>& creating, std::string id, Creation creation)
@@ -120,16 +124,19 @@ class Manager::Impl {
   Task<Result<Info>> CreateOnce(CreateOptions options);
   // `origin`: what it is a copy of; nothing = what options.template_name says.
   Task<Result<Info>> CreateNow(CreateOptions options, std::optional<store::SnapshotRow> origin);
-  // From the pool; nothing if there is none that fits or is well.
-  Task<Result<std::optional<Info>>> CreateFromPool(const CreateOptions& options,
-                                                   store::SandboxRow row);
-  // What is left when the sandbox runs: its row, its place in traffic, its end.
+  // From the pool; nothing if none fits or is well.
+  Task<Result<std::optional<Info>>> CreateFromPool(store::SandboxRow row);
   Task<Result<Info>> Publish(std::shared_ptr<Record> record, Place& place, std::string from);
   // Checks everything that can be checked before the engine is asked.
   Result<store::SandboxRow> Prepare(const CreateOptions& options,
                                     const store::SnapshotRow* origin) const;
+  // What a key may have; `origin`: of copies of it.
+  LimitBounds BoundsOf(const std::string& key_id, const store::SnapshotRow* origin = nullptr) const;
+  Status CheckTimeout(const std::string& key_id, std::chrono::seconds timeout) const;
   // Nothing may start while the server stops or is drained.
   Status CheckOpen() const;
+  // Whether the host's disk has room for another one.
+  Status CheckDisk() const;
   Status CheckQuotas(const store::SandboxRow& row) const;
   // Of users' sandboxes, those that are being made included.
   struct Load {
@@ -147,7 +154,7 @@ class Manager::Impl {
   Time EndAfter(std::chrono::seconds timeout) const;
 
   // ---- ending.cc
-  // Takes the sandbox out of traffic at once; false if that has happened before.
+  // Out of traffic at once; false if that has happened before.
   bool Detach(Record& record);
   // Takes it, running or paused, out of everybody's sight; null if there is none.
   std::shared_ptr<Record> TakeOut(const std::string& id);
@@ -156,13 +163,14 @@ class Manager::Impl {
   Task<void> FinishAlone(std::shared_ptr<Record> record, Ending ending);
   // A failure is logged; the next Start() sets the row right.
   Task<void> WriteEnd(store::SandboxRow row, Ending ending);
-  // Tries again and again, a bounded number of times.
-  Task<void> DestroyLater(std::string id);
-  // At once, and later again if that fails. `saved`: also what is saved of it.
+  Task<void> DestroyLater(std::string id);  // tries again, a bounded number of times
+  // At once, later again if that fails; with `saved` what is saved, too.
   Task<void> DestroyNow(std::string id, bool saved = false);
   // Destroys it, and removes what is saved of it.
   Task<Status> Erase(std::string id, bool saved);
   void OnExpired(const std::string& id);
+  void OnClockSet(const std::string& id, std::chrono::nanoseconds by);
+  Task<void> WriteClockSet(store::SandboxRow row, store::SandboxEvent event);
   void OnExit(const std::string& id, engine::ExitReason reason);
 
   // ---- pool.cc
@@ -173,12 +181,14 @@ class Manager::Impl {
   Task<void> CheckPool();
   void Discard(std::shared_ptr<Record> record);
   // Null if none fits.
-  std::shared_ptr<Record> TakeReady(const CreateOptions& options, const store::SandboxRow& row);
+  std::shared_ptr<Record> TakeReady(const store::SandboxRow& row);
   // Tells its envd what differs from what it was started with.
   Task<Status> Introduce(std::shared_ptr<Record> ready, store::SandboxRow row);
 
   // ---- change.cc
-  Task<Result<Info>> SetLimitsNow(std::shared_ptr<Record> record, store::SandboxRow wanted);
+  Task<Result<Info>> SetLimitsNow(std::string id, LimitOptions limits);
+  // All of what `wanted` says instead of `before`, or nothing.
+  Task<Status> ApplyLimits(store::SandboxRow before, store::SandboxRow wanted);
   // Writes a changed row of a living sandbox, and the event that tells of it.
   Task<Status> WriteChange(store::SandboxRow row, store::SandboxEvent event);
   Task<Status> ReplaceNetwork(std::shared_ptr<Record> record, bool allow_internet,
@@ -187,8 +197,7 @@ class Manager::Impl {
   Task<void> WriteBlocked(store::SandboxEvent event);
 
   // ---- pause.cc
-  // The one way to pause, whoever wants it. `reason`: "request", "timeout", "idle", "shutdown",
-  // "drain".
+  // The one way to pause. `reason`: "request", "timeout", "idle", "shutdown", "drain".
   Task<Status> Pause(std::string id, bool memory, std::string reason);
   Task<void> PauseAtEnd(std::string id);
   Status CheckPausedQuota(const std::string& key_id) const;
@@ -213,6 +222,7 @@ class Manager::Impl {
   // ---- resume.cc
   Task<Result<Connected>> ResumeNow(std::string id, ResumeOptions options, std::string reason);
   Task<Result<engine::Instance>> Continue(store::SandboxRow row, bool memory);
+  Task<Result<UniqueFd>> DialEnvd(std::string id);
   // Tells an envd that was continued whose it is now. `owner`: whose token it has, "" if none.
   Task<Status> InitEnvd(store::SandboxRow row, std::string owner, bool reset_identity);
   // A resumed sandbox whose envd does not answer is put away again.
@@ -224,11 +234,14 @@ class Manager::Impl {
   Task<Error> StayPaused(std::string id, std::string reason, Error error);
 
   // ---- snapshot.cc
-  Task<Result<store::SnapshotRow>> SnapshotNow(std::string id, std::string name, std::string tag);
+  Task<Result<store::SnapshotRow>> SnapshotOnce(std::string key_id, std::string id,
+                                                std::string name, std::string tag, bool memory);
+  Task<Result<store::SnapshotRow>> SnapshotNow(std::string key_id, std::string id, std::string name,
+                                               std::string tag, bool memory);
   const store::SnapshotRow* FindSnapshot(const std::string& key_id, std::string_view name) const;
   Task<Status> DeleteSnapshotNow(std::string id);
   // The engine's copy of a running sandbox, and what it is a copy of; nothing of it is stored.
-  Task<Result<store::SnapshotRow>> CopyRunning(std::string id, std::string doing);
+  Task<Result<store::SnapshotRow>> CopyRunning(std::string id, std::string doing, bool memory);
 
   // ---- fork.cc
   Task<Result<std::vector<Result<Info>>>> ForkNow(std::string id, std::chrono::seconds timeout,
@@ -274,6 +287,7 @@ class Manager::Impl {
   std::map<std::string, store::SnapshotRow> snapshots_;
   Turns turns_;
   Time last_start_{};
+  int64_t host_open_files_ = 0;
   bool stopping_ = false;
   bool draining_ = false;
   Condition pool_changed_;

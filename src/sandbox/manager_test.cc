@@ -40,7 +40,7 @@ TEST_F(ManagerTest, CreateTellsTheEngineAndTheStore) {
   EXPECT_EQ(info.id[0], 'i');
   EXPECT_EQ(info.template_id, "base-id");
   EXPECT_EQ(info.alias, "debian");
-  EXPECT_EQ(info.end_at - info.started_at, 60s);
+  EXPECT_TRUE(Lasts(info, 60s));
   EXPECT_EQ(info.cpus, 3);
   EXPECT_EQ(info.memory_mb, 512);
   EXPECT_EQ(info.disk_mb, config_.sandbox_disk_mb);
@@ -391,6 +391,16 @@ TEST_F(ManagerTest, TheFirstSampleIsTakenWhenAskedFor) {
   EXPECT_TRUE(Wait(manager_->Metrics("admin", info.id, Now() + 1h, {}))->empty());
 }
 
+TEST_F(ManagerTest, UsageIsMeasuredForEveryCall) {
+  StartServer();
+  Info info = Make();
+  engine_.usage.cpu_ns = 5;
+  EXPECT_EQ(Wait(manager_->Usage("admin", info.id))->cpu_ns, 5);
+  engine_.usage.cpu_ns = 9;
+  EXPECT_EQ(Wait(manager_->Usage("admin", info.id))->cpu_ns, 9);
+  EXPECT_EQ(Wait(manager_->Usage("b", info.id)).error().code(), Code::kNotFound);
+}
+
 TEST_F(ManagerTest, SamplesAreTakenRegularlyAndBounded) {
   config_.metrics_interval_ms = 5;
   config_.metrics_history = 3;
@@ -400,6 +410,24 @@ TEST_F(ManagerTest, SamplesAreTakenRegularlyAndBounded) {
   auto samples = Wait(manager_->Metrics("admin", info.id, {}, {})).value();
   ASSERT_EQ(samples.size(), 3u);
   EXPECT_LT(samples[0].usage.at, samples[2].usage.at);
+}
+
+TEST_F(ManagerTest, MeansReachFurtherBackThanSamples) {
+  config_.metrics_interval_ms = 20;
+  config_.metrics_history = 3;
+  config_.metrics_long_interval_s = 1;
+  config_.metrics_long_history = 10;
+  StartServer();
+  Info info = Make();
+  auto means = [&] {
+    auto fine = Wait(manager_->Metrics("admin", info.id, {}, {})).value();
+    auto all = Wait(manager_->Metrics("admin", info.id, info.started_at, {})).value();
+    EXPECT_TRUE(std::ranges::is_sorted(all, {}, [](const Sample& one) { return one.usage.at; }));
+    return all.size() - fine.size();
+  };
+  EXPECT_TRUE(Until([&] { return means() >= 1; }));
+  // Without a time only what is fresh is asked for.
+  EXPECT_EQ(Wait(manager_->Metrics("admin", info.id, {}, {}))->size(), 3u);
 }
 
 TEST_F(ManagerTest, AnUnresponsiveEnvdIsRecordedOnce) {

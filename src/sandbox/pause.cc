@@ -28,6 +28,7 @@ Task<Status> Manager::Impl::Pause(std::string id, bool memory, std::string reaso
   CO_TRY_ASSIGN(Turns::Turn turn, co_await turns_.Take(id, "is being paused"));
   auto record = registry_.Find(id);
   if (!record) co_return NotRunning(id);
+  expiry_.FollowClock();
   if (reason == "timeout" && record->row.end_at > Now()) {
     expiry_.Set(id, record->row.end_at);  // it was given more time while this waited
     co_return Status();
@@ -81,7 +82,7 @@ Task<void> Manager::Impl::PauseAtEnd(std::string id) {
   if (paused || !record || record->row.end_at > Now()) co_return;
   ++record->failed_pauses;
   Time now = std::chrono::floor<std::chrono::microseconds>(Now());
-  Time latest = record->row.started_at + std::chrono::seconds(config_.max_timeout_s);
+  Time latest = record->row.started_at + limiter_.LongestTimeout(record->row.key_id);
   Time next = now + kFirstRetry * (1 << (record->failed_pauses - 1));
   if (record->failed_pauses == kMaxFailedPauses) next = std::max(latest, next);
   record->row.end_at = next;
@@ -169,7 +170,9 @@ Task<void> Manager::Impl::RunOn(std::shared_ptr<Record> record, store::SandboxRo
   }
   auto again = MakeRecord(std::move(row), secret_);
   again->history = std::move(record->history);
+  again->means = std::move(record->means);
   again->alarms = record->alarms;
+  again->route.private_ports = std::move(record->route.private_ports);
   again->failed_pauses = record->failed_pauses;
   registry_.Add(again);
   // At the end of its time PauseAtEnd() decides how long it goes on.

@@ -18,6 +18,15 @@ constexpr std::chrono::milliseconds kLongestPause{30'000};
 // An envd that is slower than this to take its settings is not handed out.
 constexpr std::chrono::milliseconds kIntroductionTimeout{2'000};
 
+// "4" is from 4 to 4, "2-10" from 2 to 10.
+std::optional<std::pair<size_t, size_t>> ParseRange(std::string_view text) {
+  size_t dash = text.find('-');
+  auto least = ParseInt<size_t>(Trim(text.substr(0, dash)));
+  auto most = dash == text.npos ? least : ParseInt<size_t>(Trim(text.substr(dash + 1)));
+  if (!least || !most || *least > *most || *most > kMaxWanted) return std::nullopt;
+  return std::pair(*least, *most);
+}
+
 }  // namespace
 
 Result<Pool> Pool::Parse(std::string_view setting, const TemplateCatalog& templates) {
@@ -25,15 +34,18 @@ Result<Pool> Pool::Parse(std::string_view setting, const TemplateCatalog& templa
   if (Trim(setting).empty()) return pool;
   for (std::string_view item : Split(setting, ',')) {
     size_t equals = item.rfind('=');
-    auto count = equals == std::string_view::npos ? std::nullopt
-                                                  : ParseInt<size_t>(Trim(item.substr(equals + 1)));
-    if (!count || *count > kMaxWanted)
-      return Fail(Code::kInvalidArgument, "setting warm_pool: '{}' is not TEMPLATE=NUMBER", item);
+    auto range =
+        equals == std::string_view::npos ? std::nullopt : ParseRange(Trim(item.substr(equals + 1)));
+    if (!range)
+      return Fail(Code::kInvalidArgument,
+                  "setting warm_pool: '{}' is neither TEMPLATE=NUMBER nor TEMPLATE=LEAST-MOST",
+                  item);
     const Template* from = templates.Find(Trim(item.substr(0, equals)));
     if (!from)
       return Fail(Code::kInvalidArgument, "setting warm_pool: there is no template '{}'",
                   Trim(item.substr(0, equals)));
-    if (*count > 0) pool.shelves_[from->id].wanted = *count;
+    auto [least, most] = *range;
+    if (most > 0) pool.shelves_[from->id] = {.least = least, .most = most, .wanted = least};
   }
   return pool;
 }
@@ -64,14 +76,27 @@ void Pool::Put(std::shared_ptr<Record> record) {
 std::shared_ptr<Record> Pool::Take(const std::string& template_id) {
   auto it = shelves_.find(template_id);
   if (it == shelves_.end()) return nullptr;
-  if (it->second.ready.empty()) {
+  Shelf& shelf = it->second;
+  shelf.asked = true;
+  if (shelf.ready.empty()) {
     ++misses_;
+    shelf.wanted = std::min(shelf.most, std::max<size_t>(2 * shelf.wanted, 1));
     return nullptr;
   }
   ++hits_;
-  auto record = std::move(it->second.ready.front());
-  it->second.ready.pop_front();
+  auto record = std::move(shelf.ready.front());
+  shelf.ready.pop_front();
   return record;
+}
+
+std::vector<std::shared_ptr<Record>> Pool::Relax() {
+  std::vector<std::shared_ptr<Record>> surplus;
+  for (auto& [id, shelf] : shelves_) {
+    if (!std::exchange(shelf.asked, false) && shelf.wanted > shelf.least) --shelf.wanted;
+    for (; shelf.ready.size() > shelf.wanted; shelf.ready.pop_back())
+      surplus.push_back(std::move(shelf.ready.back()));
+  }
+  return surplus;
 }
 
 std::shared_ptr<Record> Pool::TakeAny() {
@@ -131,10 +156,11 @@ Task<void> Manager::Impl::KeepPool() {
 bool Manager::Impl::HasRoomForPool(const std::string& template_id) const {
   const Template* from = templates_.Find(template_id);
   store::SandboxRow row;
-  if (!from || !ChooseLimits(config_, *from, {}, row)) return false;
+  if (!from || !ChooseLimits(BoundsOf(""), *from, {}, row)) return false;
   Load now = CurrentLoad();
   auto ready = static_cast<int64_t>(pool_.ready());
-  return (config_.max_sandboxes <= 0 || now.sandboxes + ready < config_.max_sandboxes) &&
+  return CheckDisk() &&
+         (config_.max_sandboxes <= 0 || now.sandboxes + ready < config_.max_sandboxes) &&
          (config_.max_promised_memory_mb <= 0 ||
           now.memory_mb + pool_.memory_mb() + row.memory_mb <= config_.max_promised_memory_mb);
 }
@@ -166,6 +192,7 @@ Task<Status> Manager::Impl::FillPool(std::string template_id) {
 }
 
 Task<void> Manager::Impl::CheckPool() {
+  for (const auto& record : pool_.Relax()) Discard(record);
   std::chrono::milliseconds timeout(config_.envd_timeout_ms);
   for (const auto& record : pool_.All()) {
     if (!record->running) continue;
@@ -187,12 +214,14 @@ void Manager::Impl::Discard(std::shared_ptr<Record> record) {
 
 // ---- handing over -------------------------------------------------------------------------------
 
-std::shared_ptr<Record> Manager::Impl::TakeReady(const CreateOptions& options,
-                                                 const store::SandboxRow& row) {
+std::shared_ptr<Record> Manager::Impl::TakeReady(const store::SandboxRow& row) {
   // What is settled when a sandbox starts must be what it was started with.
-  bool usual = !options.limits.any() && row.allow_internet && row.network_json.empty();
+  store::SandboxRow plain;
+  const Template* from = templates_.Find(row.template_id);
+  bool usual = from && ChooseLimits(BoundsOf(""), *from, {}, plain) && HaveSameLimits(plain, row) &&
+               row.allow_internet && row.network_json.empty();
   auto ready = usual ? pool_.Take(row.template_id) : nullptr;
-  if (ready) pool_changed_.Notify();
+  if (usual) pool_changed_.Notify();
   return ready;
 }
 

@@ -20,7 +20,9 @@ namespace caisson::sandbox {
 class Pool {
  public:
   Pool() = default;
-  // "base=4,other=2": templates by id or alias. kInvalidArgument says what is wrong.
+  // "base=4,other=2-10": templates by id or alias, and how many are kept ready; of a range the
+  // smaller number at rest, and up to the larger one while more are asked for than are there.
+  // kInvalidArgument says what is wrong.
   static Result<Pool> Parse(std::string_view setting, const TemplateCatalog& templates);
 
   // A template that has fewer ready than it should; "" if none has.
@@ -37,13 +39,18 @@ class Pool {
   // Null if it is not here (any more).
   std::shared_ptr<Record> Remove(std::string_view id);
   std::vector<std::shared_ptr<Record>> All() const;
+  // Once in a while: a shelf from which nobody took anything since the last time shrinks by one
+  // towards its smaller number. What is too many by that.
+  std::vector<std::shared_ptr<Record>> Relax();
 
   uint64_t hits() const { return hits_; }
   uint64_t misses() const { return misses_; }
 
  private:
   struct Shelf {
-    size_t wanted = 0;
+    size_t least = 0, most = 0;
+    size_t wanted = 0;                          // between them
+    bool asked = false;                         // since the last Relax()
     std::deque<std::shared_ptr<Record>> ready;  // oldest first
   };
   std::map<std::string, Shelf> shelves_;  // by template id

@@ -20,7 +20,8 @@ TEST_F(PoolTest, TheSettingNamesTemplatesAndNumbers) {
   EXPECT_TRUE(Pool::Parse("", templates_)->empty());
   EXPECT_TRUE(Pool::Parse("base=0", templates_)->empty());
   EXPECT_EQ(Pool::Parse(" debian = 1 , other=2", templates_)->NextMissing(), "base-id");
-  for (const char* wrong : {"base", "base=many", "base=-1", "nobody=1", "base=99999999", ",", "=3"})
+  for (const char* wrong : {"base", "base=many", "base=-1", "nobody=1", "base=99999999", ",", "=3",
+                            "base=3-2", "base=2-", "base=-2", "base=1-2-3"})
     EXPECT_EQ(Pool::Parse(wrong, templates_).error().code(), Code::kInvalidArgument) << wrong;
 }
 
@@ -30,11 +31,11 @@ TEST_F(PoolTest, ACreateTakesOneAndAnotherIsMade) {
   EXPECT_EQ(manager_->running(), 0u);
   EXPECT_TRUE(manager_->List({.key_id = "admin"}).empty());
   int creates = engine_.creates;
+  auto ready = engine_.instances;
   auto options = Options();
   options.metadata["who"] = "me";
   Info made = Make(options);
-  EXPECT_EQ(engine_.creates, creates);  // nothing was built for it
-  EXPECT_TRUE(engine_.instances.contains(made.id));
+  EXPECT_TRUE(ready.contains(made.id));  // nothing was built for it
   EXPECT_EQ(made.metadata.at("who"), "me");
   EXPECT_FALSE(made.access_token.empty());
   EXPECT_EQ(RowOf(made.id).key_id, "admin");
@@ -42,7 +43,7 @@ TEST_F(PoolTest, ACreateTakesOneAndAnotherIsMade) {
   auto events = Wait(store_->ListEvents(made.id, {})).value();
   EXPECT_EQ(events.at(0).fields.at("from"), "pool");
   ASSERT_TRUE(UntilReady(2));
-  EXPECT_EQ(engine_.creates, creates + 1);
+  EXPECT_EQ(engine_.creates, creates + 1);  // for the shelf, not for the user
   EXPECT_NE(Make().id, made.id);
 }
 
@@ -56,6 +57,11 @@ TEST_F(PoolTest, WhatDiffersFromTheUsualIsMadeAnew) {
   auto offline = Options();
   offline.allow_internet = false;
   Make(offline);
+  ASSERT_TRUE(Wait(store_->AddApiKey({.id = "k", .name = "k", .hash = "k", .hint = ""})));
+  ASSERT_TRUE(Wait(
+      store_->UpdateApiKey({.id = "k", .name = "k", .limits = {.max_sandbox_memory_mb = 50}})));
+  ASSERT_TRUE(Wait(manager_->ReloadKeyLimits()));
+  EXPECT_EQ(Make(Options("k")).memory_mb, 50);
   EXPECT_EQ(manager_->pool().ready, 2u);
   EXPECT_EQ(manager_->pool().hits, 0u);
 }
@@ -109,6 +115,43 @@ TEST_F(PoolTest, TheSickAndTheDeadAreReplaced) {
   engine_.Exit(id, engine::ExitReason::kEnvdKilled);
   ASSERT_TRUE(
       Until([&] { return manager_->pool().ready == 1 && !engine_.instances.contains(id); }));
+}
+
+TEST_F(PoolTest, ARangeGrowsWithDemandAndShrinksAgain) {
+  Pool pool = Pool::Parse("base=1-3", templates_).value();
+  auto fill = [&] {
+    size_t made = 0;
+    for (std::string id = pool.NextMissing(); !id.empty(); id = pool.NextMissing(), ++made) {
+      auto record = std::make_shared<Record>();
+      record->row.template_id = id;
+      pool.Put(record);
+    }
+    return made;
+  };
+  EXPECT_EQ(fill(), 1u);
+  EXPECT_TRUE(pool.Take("base-id"));
+  EXPECT_EQ(fill(), 1u) << "enough was there";
+  for (size_t ready : {2u, 3u, 3u}) {
+    while (pool.Take("base-id")) {
+    }
+    EXPECT_EQ(fill(), ready) << "too few were there";
+  }
+  EXPECT_TRUE(pool.Relax().empty()) << "somebody asked";
+  EXPECT_EQ(pool.Relax().size(), 1u);
+  EXPECT_EQ(pool.Relax().size(), 1u);
+  EXPECT_TRUE(pool.Relax().empty()) << "the smaller number stays";
+  EXPECT_EQ(pool.ready(), 1u);
+}
+
+TEST_F(PoolTest, AServerThatIsLeftAloneGivesBackWhatItDoesNotNeed) {
+  config_.warm_pool = "base=0-4";
+  config_.pool_check_interval_ms = 20;
+  StartServer();
+  EXPECT_EQ(manager_->pool().ready, 0u);
+  Make();  // nothing was there
+  ASSERT_TRUE(Until([&] { return engine_.creates >= 2; }));
+  ASSERT_TRUE(Until([&] { return manager_->pool().ready == 0 && engine_.destroys >= 1; }));
+  EXPECT_EQ(engine_.instances.size(), 1u);
 }
 
 TEST_F(PoolTest, ItNeverKeepsAUserOut) {

@@ -1,21 +1,52 @@
 #include "sandbox/registry.h"
 
+#include <boost/json.hpp>
+
 #include "sandbox/secrets.h"
 
 namespace caisson::sandbox {
+namespace {
+
+// `httpsPorts` of the settings as asked for, which were checked then.
+std::set<uint16_t> HttpsPorts(const std::string& network_json) {
+  namespace json = boost::json;
+  std::set<uint16_t> ports;
+  boost::system::error_code ec;
+  json::value network = json::parse(network_json, ec);
+  const json::value* list =
+      !ec && network.is_object() ? network.get_object().if_contains("httpsPorts") : nullptr;
+  if (!list || !list->is_array()) return ports;
+  for (const json::value& port : list->get_array())
+    if (port.is_int64()) ports.insert(static_cast<uint16_t>(port.get_int64()));
+  return ports;
+}
+
+}  // namespace
 
 std::shared_ptr<Record> MakeRecord(store::SandboxRow row, std::string_view secret) {
   auto record = std::make_shared<Record>();
   record->route = {
       .id = row.id,
       .access_token = row.secure ? AccessToken(secret, row.id) : "",
-      .traffic_token = row.allow_public_traffic ? "" : TrafficToken(secret, row.id),
+      .traffic_token = TrafficToken(secret, row.id),
       .allow_public_traffic = row.allow_public_traffic,
       .mask_request_host = row.mask_request_host,
+      .https_ports = HttpsPorts(row.network_json),
   };
   record->row = std::move(row);
   return record;
 }
+
+namespace {
+
+Time ActiveAt(const Record& record) {
+  if (record.row.state == "paused") return record.row.end_at;
+  // Whoever follows its life has a request or a connection open.
+  if (!record.gone.empty()) return Now();
+  return Now() - (std::chrono::steady_clock::now() - record.active_at);
+}
+
+}  // namespace
 
 Info MakeInfo(const Record& record) {
   const store::SandboxRow& row = record.row;
@@ -39,8 +70,9 @@ Info MakeInfo(const Record& record) {
       .output_kbps = row.output_kbps,
       .started_at = row.started_at,
       .end_at = row.end_at,
+      .active_at = ActiveAt(record),
       .access_token = record.route.access_token,
-      .traffic_token = record.route.traffic_token,
+      .traffic_token = row.allow_public_traffic ? "" : record.route.traffic_token,
       .lifecycle = {.auto_pause = row.auto_pause,
                     .auto_pause_memory = row.auto_pause_memory,
                     .auto_resume = row.auto_resume},

@@ -13,6 +13,7 @@
 #include "base/async.h"
 #include "sandbox/alarms.h"
 #include "sandbox/manager.h"
+#include "sandbox/means.h"
 
 namespace caisson::sandbox {
 
@@ -25,6 +26,7 @@ struct Record {
 
   std::map<Manager::GoneId, std::function<void()>> gone;  // see Manager::SubscribeGone
   std::deque<Sample> history;                             // oldest first (sampler.h)
+  Means means;                                            // of more than these
   Alarms alarms;
   std::vector<UniqueFd> spare_sockets;  // socket_cache.h
   bool fetching_sockets = false;

@@ -14,9 +14,7 @@ Task<Result<Connected>> Manager::Impl::Connect(std::string key_id, std::string i
     CO_TRY_ASSIGN(Info info, co_await SetTimeout(key_id, id, options.timeout, true));
     co_return Connected{std::move(info), false};
   }
-  if (options.timeout.count() > config_.max_timeout_s)
-    co_return Fail(Code::kInvalidArgument, "Timeout cannot be greater than {} seconds",
-                   config_.max_timeout_s);
+  CO_TRY(CheckTimeout(record->row.key_id, options.timeout));
   co_return co_await Shield(operations_, "resume", ResumeNow(std::move(id), options, "request"));
 }
 
@@ -111,16 +109,22 @@ Task<Status> Manager::Impl::InitEnvd(store::SandboxRow row, std::string owner,
                         .env = MakeEnv(*from, row),
                         .user = from->user,
                         .workdir = from->workdir,
+                        .output_kbps = row.output_kbps,
                         .reset_identity = reset_identity};
-  std::chrono::milliseconds timeout(config_.envd_timeout_ms);
-  CO_TRY_ASSIGN(auto sockets,
-                co_await WithDeadline<std::vector<UniqueFd>>(
-                    timeout, "getting a socket into the sandbox", engine_.Dial(row.id, 1)));
-  if (sockets.empty())
-    co_return Fail(Code::kUnavailable, "the engine gave no socket into sandbox {}", row.id);
-  co_return co_await WithDeadline(timeout, "telling envd whose it is",
-                                  envd_.Init(std::move(sockets.front()), std::move(settings),
+  CO_TRY_ASSIGN(UniqueFd socket, co_await DialEnvd(row.id));
+  co_return co_await WithDeadline(std::chrono::milliseconds(config_.envd_timeout_ms),
+                                  "telling envd whose it is",
+                                  envd_.Init(std::move(socket), std::move(settings),
                                              owner.empty() ? "" : AccessToken(secret_, owner)));
+}
+
+Task<Result<UniqueFd>> Manager::Impl::DialEnvd(std::string id) {
+  CO_TRY_ASSIGN(auto sockets, co_await WithDeadline<std::vector<UniqueFd>>(
+                                  std::chrono::milliseconds(config_.envd_timeout_ms),
+                                  "getting a socket into the sandbox", engine_.Dial(id, 1)));
+  if (sockets.empty())
+    co_return Fail(Code::kUnavailable, "the engine gave no socket into sandbox {}", id);
+  co_return std::move(sockets.front());
 }
 
 Task<void> Manager::Impl::PutBack(std::shared_ptr<Record> record, Error error) {
@@ -129,10 +133,11 @@ Task<void> Manager::Impl::PutBack(std::shared_ptr<Record> record, Error error) {
            {{"sandbox", id}, {"error", error.message()}});
   auto saved = co_await engine_.Pause(id, /*memory=*/true, save_timeout_);
   if (!saved) saved = co_await engine_.Pause(id, /*memory=*/false, save_timeout_);
+  Whereabouts found = saved ? Whereabouts{} : co_await Locate(id);
   if (!paused_.contains(id)) co_return;  // it was killed meanwhile
-  if (!saved) {
-    // If nobody can tell, the next start asks the engine.
-    if (Whereabouts found = co_await Locate(id); !found.known) co_return;
+  // If nobody can tell, the next start asks the engine. One that lives waits for the next resume.
+  if (!saved && (!found.known || found.saved)) co_return;
+  if (!saved && !found.running) {
     operations_.Spawn(
         "lost", FinishAlone(TakeOut(id), {"resume_failed",
                                           "The sandbox ended: its envd did not answer after it was "
@@ -140,11 +145,13 @@ Task<void> Manager::Impl::PutBack(std::shared_ptr<Record> record, Error error) {
                                           "error"}));
     co_return;
   }
-  MarkPaused(record->row, *saved);
+  if (saved) MarkPaused(record->row, *saved);
   Status stored = co_await store_.UpdateSandbox(
       record->row,
       MakeEvent(id, "resume_failed",
-                "The sandbox could not be resumed: its envd does not answer. It is paused again",
+                fmt::format("The sandbox could not be resumed: its envd does not answer. {}",
+                            saved ? "It is paused again"
+                                  : "It could not be saved again and waits for the next resume"),
                 SavedFields(record->row, "envd_unresponsive"), "error"));
   if (!stored)
     LogError("an event could not be recorded",
@@ -171,7 +178,9 @@ Task<Info> Manager::Impl::Reopen(std::shared_ptr<Record> record, store::SandboxR
              {{"sandbox", id}, {"error", stored.error().message()}});
   auto again = MakeRecord(std::move(row), secret_);
   again->history = std::move(record->history);
+  again->means = std::move(record->means);
   again->alarms = record->alarms;
+  again->route.private_ports = std::move(record->route.private_ports);
   if (!paused_.contains(id)) co_return MakeInfo(*again);  // it was killed meanwhile
   paused_.erase(id);
   registry_.Add(again);

@@ -18,12 +18,14 @@ double CpuUsedPct(int64_t cpu_ns_before, Time before, int64_t cpu_ns_after, Time
   return std::clamp(used / available * 100, 0.0, 100.0);
 }
 
-Sampler::Sampler(engine::Engine& engine, Registry& registry, std::chrono::milliseconds interval,
-                 size_t history, AlarmHandler on_alarm)
+Sampler::Sampler(engine::Engine& engine, Registry& registry, const Config& config,
+                 AlarmHandler on_alarm)
     : engine_(engine),
       registry_(registry),
-      interval_(interval),
-      history_(std::max<size_t>(history, 1)),
+      interval_(config.metrics_interval_ms),
+      history_(static_cast<size_t>(std::max<int64_t>(config.metrics_history, 1))),
+      long_interval_(config.metrics_long_interval_s),
+      long_history_(static_cast<size_t>(config.metrics_long_history)),
       on_alarm_(std::move(on_alarm)) {}
 
 Task<void> Sampler::Loop() {
@@ -62,6 +64,7 @@ void Sampler::Append(Record& record, const engine::Usage& usage) const {
   }
   record.history.push_back(sample);
   while (record.history.size() > history_) record.history.pop_front();
+  if (long_interval_.count() > 0) record.means.Add(sample, long_interval_, long_history_);
   auto now = std::chrono::steady_clock::now();
   for (store::SandboxEvent& event : record.alarms.Look(record.row.id, usage, now))
     on_alarm_(std::move(event));

@@ -1,4 +1,5 @@
-// Measures every running sandbox now and then and keeps the last samples of each.
+// Measures every running sandbox now and then and keeps the last samples of each, and means of many
+// more.
 #pragma once
 
 #include <memory>
@@ -15,8 +16,8 @@ class Sampler {
   // Told when a sandbox ran out of something (alarms.h).
   using AlarmHandler = std::function<void(store::SandboxEvent)>;
 
-  Sampler(engine::Engine& engine, Registry& registry, std::chrono::milliseconds interval,
-          size_t history, AlarmHandler on_alarm);
+  // The metrics_ settings of `config` say how often, and how much is kept.
+  Sampler(engine::Engine& engine, Registry& registry, const Config& config, AlarmHandler on_alarm);
 
   // Runs until canceled.
   Task<void> Loop();
@@ -30,6 +31,8 @@ class Sampler {
   Registry& registry_;
   const std::chrono::milliseconds interval_;
   const size_t history_;
+  const std::chrono::seconds long_interval_;
+  const size_t long_history_;
   const AlarmHandler on_alarm_;
 };
 

@@ -47,28 +47,43 @@ Result<NameAndTag> ParseName(std::string_view text) {
 }  // namespace
 
 Task<Result<store::SnapshotRow>> Manager::Impl::MakeSnapshot(std::string key_id, std::string id,
-                                                             std::string name) {
+                                                             SnapshotOptions options) {
   CO_TRY(FindOwned(key_id, id));
   NameAndTag parsed{"", std::string(kDefaultTag)};
-  if (!name.empty()) {
-    CO_TRY_ASSIGN(parsed, ParseName(name));
+  if (!options.name.empty()) {
+    CO_TRY_ASSIGN(parsed, ParseName(options.name));
     if (templates_.Find(parsed.name))
       co_return Fail(Code::kInvalidArgument,
                      "'{}' is the name of a template of this server; choose another", parsed.name);
   }
+  auto make = options.once && !options.name.empty() ? &Impl::SnapshotOnce : &Impl::SnapshotNow;
+  co_return co_await Shield(operations_, "snapshot",
+                            (this->*make)(std::move(key_id), std::move(id), std::move(parsed.name),
+                                          std::move(parsed.tag), options.memory));
+}
+
+Task<Result<store::SnapshotRow>> Manager::Impl::SnapshotOnce(std::string key_id, std::string id,
+                                                             std::string name, std::string tag,
+                                                             bool memory) {
+  // The attempt before may still be at work for somebody who waits no longer.
+  std::string full = name + ":" + tag;
+  CO_TRY_ASSIGN(Turns::Turn turn,
+                co_await turns_.Take(key_id + "/" + full, "is being copied to a snapshot"));
+  if (const store::SnapshotRow* made = FindSnapshot(key_id, full)) co_return *made;
+  co_return co_await SnapshotNow(std::move(key_id), std::move(id), std::move(name), std::move(tag),
+                                 memory);
+}
+
+Task<Result<store::SnapshotRow>> Manager::Impl::SnapshotNow(std::string key_id, std::string id,
+                                                            std::string name, std::string tag,
+                                                            bool memory) {
   int64_t own = std::count_if(snapshots_.begin(), snapshots_.end(),
                               [&](const auto& one) { return one.second.key_id == key_id; });
   if (config_.max_snapshots_per_key > 0 && own >= config_.max_snapshots_per_key)
     co_return Fail(Code::kResourceExhausted,
                    "this API key already has {} snapshots, as many as it may; delete one", own);
-  co_return co_await Shield(
-      operations_, "snapshot",
-      SnapshotNow(std::move(id), std::move(parsed.name), std::move(parsed.tag)));
-}
-
-Task<Result<store::SnapshotRow>> Manager::Impl::SnapshotNow(std::string id, std::string name,
-                                                            std::string tag) {
-  CO_TRY_ASSIGN(store::SnapshotRow row, co_await CopyRunning(id, "is being copied to a snapshot"));
+  CO_TRY_ASSIGN(store::SnapshotRow row,
+                co_await CopyRunning(id, "is being copied to a snapshot", memory));
   row.name = std::move(name);
   row.tag = std::move(tag);
   Status stored = co_await store_.InsertSnapshot(
@@ -96,7 +111,8 @@ Task<Result<store::SnapshotRow>> Manager::Impl::SnapshotNow(std::string id, std:
   co_return row;
 }
 
-Task<Result<store::SnapshotRow>> Manager::Impl::CopyRunning(std::string id, std::string doing) {
+Task<Result<store::SnapshotRow>> Manager::Impl::CopyRunning(std::string id, std::string doing,
+                                                            bool memory) {
   CO_TRY_ASSIGN(Turns::Turn turn, co_await turns_.Take(id, std::move(doing)));
   auto record = registry_.Find(id);
   if (!record) co_return tl::unexpected(NotRunning(id).error());
@@ -114,7 +130,7 @@ Task<Result<store::SnapshotRow>> Manager::Impl::CopyRunning(std::string id, std:
                          .pids = from.pids,
                          .open_files = from.open_files,
                          .output_kbps = from.output_kbps};
-  auto saved = co_await engine_.Snapshot(id, row.id, save_timeout_);
+  auto saved = co_await engine_.Snapshot(id, row.id, memory, save_timeout_);
   if (!saved) {
     // A late success would be a snapshot that nobody knows.
     if (Status deleted = co_await engine_.DeleteSaved(row.id); !deleted)

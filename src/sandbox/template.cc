@@ -65,6 +65,21 @@ Status TakeEnv(const json::object& object, std::map<std::string, std::string>& o
   return {};
 }
 
+Status TakeTools(const json::object& object, std::vector<Tool>& out) {
+  const json::value* value = object.if_contains("tools");
+  if (!value) return {};
+  if (!value->is_array()) return Fail(Code::kInvalidArgument, "tools must be a list");
+  for (const json::value& item : value->get_array()) {
+    Tool tool;
+    if (!item.is_object()) return Fail(Code::kInvalidArgument, "tools must be objects");
+    TRY(Take(item.get_object(), "name", tool.name));
+    TRY(Take(item.get_object(), "version", tool.version));
+    if (tool.name.empty()) return Fail(Code::kInvalidArgument, "each of tools must have a name");
+    out.push_back(std::move(tool));
+  }
+  return {};
+}
+
 Result<Template> Parse(const std::string& text) {
   boost::system::error_code ec;
   json::value value = json::parse(text, ec);
@@ -79,9 +94,18 @@ Result<Template> Parse(const std::string& text) {
   TRY(Take(object, "diskSizeMB", parsed.disk_mb));
   TRY(Take(object, "pids", parsed.pids));
   TRY(Take(object, "openFiles", parsed.open_files));
+  if (int64_t kbps = 0; object.contains("outputKBps")) {
+    TRY(Take(object, "outputKBps", kbps));
+    parsed.output_kbps = kbps;
+  }
   TRY(Take(object, "user", parsed.user));
   TRY(Take(object, "workdir", parsed.workdir));
+  TRY(Take(object, "workspace", parsed.workspace));
+  if (!parsed.workspace.empty() &&
+      (!parsed.workspace.starts_with('/') || parsed.workspace.ends_with('/')))
+    return Fail(Code::kInvalidArgument, "workspace must be a path like /srv/work");
   TRY(TakeEnv(object, parsed.env));
+  TRY(TakeTools(object, parsed.tools));
   return parsed;
 }
 

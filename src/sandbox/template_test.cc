@@ -11,7 +11,9 @@ namespace fs = std::filesystem;
 
 TEST(TemplateCatalog, ReadsWhatIsThere) {
   testing::TempDir dir;
-  WriteTemplate(dir.path(), "b", R"({"id":"b","aliases":["other"],"env":{"X":"1"}})");
+  WriteTemplate(dir.path(), "b",
+                R"({"id":"b","aliases":["other"],"env":{"X":"1"},"workspace":"/srv/work",
+                    "tools":[{"name":"git","version":"2.47"},{"name":"own"}]})");
   WriteTemplate(dir / "elsewhere", "a",
                 R"({"id":"a","cpuCount":4,"memoryMB":2048,"diskSizeMB":100,"user":"me"})");
   fs::create_directory_symlink(dir / "elsewhere/a", dir / "a");
@@ -29,6 +31,11 @@ TEST(TemplateCatalog, ReadsWhatIsThere) {
   EXPECT_LT(Now() - a->created_at, std::chrono::minutes(5));
   EXPECT_EQ(catalog->Find("b")->env.at("X"), "1");
   EXPECT_EQ(catalog->Find("b")->user, "user");
+  EXPECT_EQ(catalog->Find("b")->workspace, "/srv/work");
+  EXPECT_EQ(a->workspace, "");
+  ASSERT_EQ(catalog->Find("b")->tools.size(), 2u);
+  EXPECT_EQ(catalog->Find("b")->tools[0].version, "2.47");
+  EXPECT_EQ(catalog->Find("b")->tools[1].name, "own");
 }
 
 TEST(TemplateCatalog, FindsByIdAliasAndDefaultTag) {
@@ -52,6 +59,11 @@ TEST(TemplateCatalog, NamesTheFileThatIsBroken) {
            {R"({"id":"a","aliases":"b"})", "aliases must be"},
            {R"({"id":"a","env":{"X":1}})", "env.X must be a string"},
            {R"({"id":"a","user":1})", "user must be a string"},
+           {R"({"id":"a","workspace":"work"})", "workspace must be a path"},
+           {R"({"id":"a","workspace":"/"})", "workspace must be a path"},
+           {R"({"id":"a","tools":{}})", "tools must be a list"},
+           {R"({"id":"a","tools":["git"]})", "tools must be objects"},
+           {R"({"id":"a","tools":[{"version":"1"}]})", "must have a name"},
        }) {
     testing::TempDir dir;
     WriteTemplate(dir.path(), "t", json);

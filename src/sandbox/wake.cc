@@ -15,9 +15,8 @@ Task<Status> Manager::Impl::Wake(std::string id) {
   if (registry_.Find(id)) co_return Status();
   auto record = FindSleeper(id);
   if (!record) co_return Fail(Code::kNotFound, "sandbox '{}' cannot be woken by traffic", id);
-  int64_t timeout_s = std::max(record->row.timeout_s, config_.auto_resume_timeout_s);
-  ResumeOptions options{.timeout =
-                            std::chrono::seconds(std::min(timeout_s, config_.max_timeout_s))};
+  std::chrono::seconds timeout(std::max(record->row.timeout_s, config_.auto_resume_timeout_s));
+  ResumeOptions options{.timeout = std::min(timeout, limiter_.LongestTimeout(record->row.key_id))};
   CO_TRY(co_await Shield(operations_, "wake", ResumeNow(std::move(id), options, "traffic")));
   co_return Status();
 }

@@ -9,7 +9,7 @@ constexpr std::chrono::seconds kInterval{5};
 
 }  // namespace
 
-Checkpointer::Checkpointer(Database database)
+Checkpointer::Checkpointer(std::unique_ptr<Database> database)
     : database_(std::move(database)), thread_([this] { Loop(); }) {}
 
 Checkpointer::~Checkpointer() {
@@ -26,7 +26,7 @@ void Checkpointer::Loop() {
   while (!wake_.wait_for(lock, kInterval, [this] { return stopping_; })) {
     lock.unlock();
     // PASSIVE: takes what it can get without making a writer wait; nothing to do costs nothing.
-    Status done = database_.Script("PRAGMA wal_checkpoint(PASSIVE)");
+    Status done = database_->Script("PRAGMA wal_checkpoint(PASSIVE)");
     if (!done)
       LogWarn("the write-ahead log could not be moved into the database; it is tried again",
               {{"error", done.error().message()}});

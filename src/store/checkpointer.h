@@ -13,7 +13,7 @@ namespace caisson::store {
 class Checkpointer {
  public:
   // A second connection to the same file.
-  explicit Checkpointer(Database database);
+  explicit Checkpointer(std::unique_ptr<Database> database);
   ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
@@ -21,7 +21,7 @@ class Checkpointer {
  private:
   void Loop();
 
-  Database database_;
+  std::unique_ptr<Database> database_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

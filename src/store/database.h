@@ -1,91 +1,102 @@
-// A thin layer over sqlite3: owned handles, errors as values, prepared statements kept. One thread
-// at a time; the store's own.
+// One connection to a database, SQLite or PostgreSQL: errors as values, prepared statements kept,
+// one dialect of SQL (dialect.h) for both. One thread at a time.
 #pragma once
 
-#include <sqlite3.h>
-
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/time.h"
+#include "store/value.h"
 
 namespace caisson::store {
 
-class Database;
+// What a query found, as its database gives it; users have a Statement.
+class Rows {
+ public:
+  virtual ~Rows() = default;
+  virtual Result<bool> Step() = 0;
+  virtual int64_t Int(int column) const = 0;
+  virtual double Real(int column) const = 0;
+  virtual std::string Text(int column) const = 0;
+  virtual bool IsNull(int column) const = 0;
+};
 
-// A prepared statement on loan from its Database; reset when it goes away. Columns count from 0 and
-// are valid until the next Step().
+// A query that was started. Columns count from 0 and are valid until the next Step(). It must end
+// before its Database does.
 class Statement {
  public:
-  Statement(Statement&& other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
-  Statement& operator=(Statement&&) = delete;
-  ~Statement();
+  explicit Statement(std::unique_ptr<Rows> rows) : rows_(std::move(rows)) {}
 
   // True: a row is there. False: done.
-  Result<bool> Step();
+  Result<bool> Step() { return rows_->Step(); }
 
-  int64_t Int(int column) const { return sqlite3_column_int64(raw_, column); }
+  int64_t Int(int column) const { return rows_->Int(column); }
   bool Bool(int column) const { return Int(column) != 0; }
-  std::string Text(int column) const;
-  bool IsNull(int column) const { return sqlite3_column_type(raw_, column) == SQLITE_NULL; }
+  double Real(int column) const { return rows_->Real(column); }
+  std::string Text(int column) const { return rows_->Text(column); }
+  bool IsNull(int column) const { return rows_->IsNull(column); }
   Time TimeAt(int column) const { return FromUnixNanos(Int(column)); }
-  std::optional<Time> OptionalTimeAt(int column) const;
+  std::optional<Time> OptionalTimeAt(int column) const {
+    return IsNull(column) ? std::nullopt : std::optional(TimeAt(column));
+  }
 
  private:
-  friend class Database;
-  explicit Statement(sqlite3_stmt* raw) : raw_(raw) {}
-  void Bind(int index, std::string_view text);
-  void Bind(int index, int64_t value);
-  void Bind(int index, Time value) { Bind(index, UnixNanos(value)); }
-  void Bind(int index, const std::optional<Time>& value);
-
-  sqlite3_stmt* raw_;
+  std::unique_ptr<Rows> rows_;
 };
 
 class Database {
  public:
-  // Opens or creates the file (mode 0600: rows hold environment variables, which hold secrets) with
-  // the settings every connection needs. A file that is no database, or a damaged one, is
-  // kDataLoss with a text that says what to do.
-  static Result<Database> Open(const std::string& path);
+  virtual ~Database() = default;
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
 
-  // Starts a query: parameters are bound in order. `sql` must be a literal (or live as long as the
-  // database): its statement is prepared once and kept.
+  enum class Kind { kSqlite, kPostgres };
+  virtual Kind kind() const = 0;
+
+  // Starts a query: parameters are bound in order. The statement is prepared once and kept, so
+  // there must be few different texts.
+  virtual Result<Statement> Query(std::string_view sql, const std::vector<Value>& values) = 0;
   template <class... Args>
-  Result<Statement> Query(const char* sql, const Args&... args) {
-    TRY_ASSIGN(Statement statement, Prepare(sql));
-    [[maybe_unused]] int index = 0;
-    (statement.Bind(++index, args), ...);
-    return statement;
+  Result<Statement> Query(std::string_view sql, const Args&... args) {
+    return Query(sql, std::vector<Value>{ToValue(args)...});
   }
   // Runs a statement that gives no rows.
   template <class... Args>
-  Status Run(const char* sql, const Args&... args) {
-    TRY_ASSIGN(Statement statement, Query(sql, args...));
-    TRY(statement.Step());
-    return {};
+  Status Run(std::string_view sql, const Args&... args) {
+    return Run(sql, std::vector<Value>{ToValue(args)...});
   }
-  // Runs a script of several statements, once.
-  Status Script(const std::string& sql);
-
+  Status Run(std::string_view sql, const std::vector<Value>& values);
+  // Runs a script of several statements, once; for statements without values.
+  virtual Status Script(const std::string& sql) = 0;
   // Rows touched by the last INSERT, UPDATE or DELETE.
-  int64_t changes() const { return sqlite3_changes64(raw_.get()); }
+  virtual int64_t changes() const = 0;
 
- private:
-  struct Closer {
-    void operator()(sqlite3* raw) const { sqlite3_close_v2(raw); }
-    void operator()(sqlite3_stmt* raw) const { sqlite3_finalize(raw); }
+  // Transactions that write have one order in the whole database, whoever makes them: Begin() waits
+  // until the one before is over, so that each sees all that was done before it.
+  enum class Access { kRead, kWrite };
+  virtual Status Begin(Access access) = 0;
+  virtual Status Commit() = 0;
+  // Undoes the transaction; nothing if there is none.
+  virtual void Rollback() = 0;
+
+  // Tells the other servers, once this transaction is committed, that events were appended.
+  virtual Status AnnounceEvents() { return {}; }
+
+  // Why the transaction cannot go on although its job did nothing wrong.
+  enum class Fault {
+    kNone,
+    kConflict,  // with another one: it must be run again
+    kLost,      // the connection is gone: it must be run again on a new one
   };
-  explicit Database(sqlite3* raw) : raw_(raw) {}
-  Result<Statement> Prepare(const char* sql);
+  virtual Fault fault() const { return Fault::kNone; }
 
-  std::unique_ptr<sqlite3, Closer> raw_;
-  std::map<const char*, std::unique_ptr<sqlite3_stmt, Closer>> statements_;
+ protected:
+  Database() = default;
 };
 
 }  // namespace caisson::store

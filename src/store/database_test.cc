@@ -3,43 +3,77 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "base/testing.h"
+#include "base/file.h"
+#include "store/migrations.h"
+#include "store/sqlite_database.h"
+#include "store/testing.h"
 
 namespace caisson::store {
 namespace {
 
-TEST(Database, BindsAndReadsEveryKind) {
-  testing::TempDir dir;
-  auto db = Database::Open(dir / "a.db").value();
-  ASSERT_TRUE(db.Script("CREATE TABLE t (a TEXT, b INTEGER, c INTEGER, d INTEGER) STRICT"));
-  std::string odd("nul\0 and \xc3\xa9", 11);
+class BothDatabasesTest : public testing::DatabaseTest {
+ protected:
+  std::unique_ptr<Database> db_ = database_.Open();
+};
+CAISSON_ON_BOTH_DATABASES(BothDatabasesTest);
+
+TEST_P(BothDatabasesTest, BindAndReadEveryKind) {
+  ASSERT_TRUE(db_->Script("CREATE TABLE t (a TEXT, b BIGINT, c BIGINT, d BIGINT, e REAL)"));
+  std::string odd("quotes ' \" ? and \xc3\xa9");
   Time now = Now();
-  ASSERT_TRUE(
-      db.Run("INSERT INTO t VALUES (?,?,?,?)", odd, int64_t{-5}, now, std::optional<Time>()));
-  EXPECT_EQ(db.changes(), 1);
-  auto rows = db.Query("SELECT a, b, c, d FROM t").value();
+  ASSERT_TRUE(db_->Run("INSERT INTO t VALUES (?,?,?,?,?)", odd, int64_t{-5'000'000'000}, now,
+                       std::optional<Time>(), 0.25));
+  EXPECT_EQ(db_->changes(), 1);
+  auto rows = db_->Query("SELECT a, b, c, d, e FROM t").value();
   ASSERT_TRUE(rows.Step().value());
   EXPECT_EQ(rows.Text(0), odd);
-  EXPECT_EQ(rows.Int(1), -5);
+  EXPECT_EQ(rows.Int(1), -5'000'000'000);
   EXPECT_EQ(rows.TimeAt(2), now);
   EXPECT_EQ(rows.OptionalTimeAt(3), std::nullopt);
+  EXPECT_EQ(rows.Real(4), 0.25);
   EXPECT_FALSE(rows.Step().value());
 }
 
-TEST(Database, StatementsAreReusableAfterAnError) {
-  testing::TempDir dir;
-  auto db = Database::Open(dir / "a.db").value();
-  ASSERT_TRUE(db.Script("CREATE TABLE t (a TEXT PRIMARY KEY) STRICT"));
-  constexpr const char* kInsert = "INSERT INTO t VALUES (?)";
-  EXPECT_TRUE(db.Run(kInsert, std::string("x")));
-  EXPECT_EQ(db.Run(kInsert, std::string("x")).error().code(), Code::kAlreadyExists);
-  EXPECT_TRUE(db.Run(kInsert, std::string("y")));
+TEST_P(BothDatabasesTest, SayWhatIsWrongInTheSameWords) {
+  ASSERT_TRUE(
+      db_->Script("CREATE TABLE p (a TEXT PRIMARY KEY, b TEXT NOT NULL CHECK (b <> 'bad'));"
+                  "CREATE TABLE c (a TEXT REFERENCES p (a));"));
+  constexpr const char* kInsert = "INSERT INTO p VALUES (?, ?)";
+  using Text = std::string;
+  EXPECT_TRUE(db_->Run(kInsert, Text("x"), Text("")));
+  EXPECT_EQ(db_->Run(kInsert, Text("x"), Text("")).error().code(), Code::kAlreadyExists);
+  EXPECT_EQ(db_->Run(kInsert, Text("z"), Text("bad")).error().code(), Code::kInvalidArgument);
+  EXPECT_EQ(db_->Run(kInsert, Text("z"), std::optional<Text>()).error().code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(db_->Run("INSERT INTO c VALUES (?)", Text("y")).error().code(), Code::kNotFound);
+  EXPECT_EQ(db_->Run("DELETE FROM nothing").error().code(), Code::kInternal);
+  EXPECT_TRUE(db_->Run(kInsert, Text("y"), Text("")));  // the statement is usable after an error
 }
 
-TEST(Database, IsReadableByItsOwnerOnly) {
-  testing::TempDir dir;
-  auto db = Database::Open(dir / "a.db").value();
-  ASSERT_TRUE(db.Script("CREATE TABLE t (a TEXT) STRICT"));
+TEST_P(BothDatabasesTest, SortByBytes) {
+  ASSERT_TRUE(Migrate(*db_));
+  for (const char* name : {"b", "B", "a", "\xc3\xa9"})
+    ASSERT_TRUE(db_->Run("INSERT INTO users VALUES (?, ?, 'member', '', 0, NULL, '')",
+                         std::string_view(name), std::string_view(name)));
+  auto rows = db_->Query("SELECT name FROM users ORDER BY name").value();
+  std::string order;
+  while (rows.Step().value()) order += rows.Text(0);
+  EXPECT_EQ(order, "Bab\xc3\xa9");
+}
+
+// The server may write nowhere but beside its database: a large batch would fail half way.
+TEST(SqliteDatabase, WritesNoTemporaryFiles) {
+  caisson::testing::TempDir dir;
+  auto db = SqliteDatabase::Open(dir / "a.db").value();
+  auto rows = db->Query("PRAGMA temp_store").value();
+  ASSERT_TRUE(rows.Step().value());
+  EXPECT_EQ(rows.Int(0), 2);
+}
+
+TEST(SqliteDatabase, IsReadableByItsOwnerOnly) {
+  caisson::testing::TempDir dir;
+  auto db = SqliteDatabase::Open(dir / "a.db").value();
+  ASSERT_TRUE(db->Script("CREATE TABLE t (a TEXT) STRICT"));
   for (const char* name : {"a.db", "a.db-wal"}) {
     struct stat info;
     ASSERT_EQ(stat((dir / name).c_str(), &info), 0) << name;
@@ -47,18 +81,18 @@ TEST(Database, IsReadableByItsOwnerOnly) {
   }
 }
 
-TEST(Database, SaysInWordsThatAFileIsDamaged) {
-  testing::TempDir dir;
+TEST(SqliteDatabase, SaysInWordsThatAFileIsDamaged) {
+  caisson::testing::TempDir dir;
   ASSERT_TRUE(WriteFileAtomic(dir / "a.db", std::string(8192, 'x'), 0600));
-  auto opened = Database::Open(dir / "a.db");
+  auto opened = SqliteDatabase::Open(dir / "a.db");
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code(), Code::kDataLoss);
   EXPECT_NE(opened.error().message().find("is damaged or is not a database"), std::string::npos);
   EXPECT_NE(opened.error().message().find("restore a backup"), std::string::npos);
 }
 
-TEST(Database, SaysWhereItCannotBe) {
-  auto opened = Database::Open("/nonexistent-directory/a.db");
+TEST(SqliteDatabase, SaysWhereItCannotBe) {
+  auto opened = SqliteDatabase::Open("/nonexistent-directory/a.db");
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code(), Code::kNotFound);
   EXPECT_NE(opened.error().message().find("/nonexistent-directory/a.db"), std::string::npos);

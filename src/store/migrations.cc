@@ -3,12 +3,14 @@
 #include <array>
 
 #include "base/log.h"
+#include "store/dialect.h"
+#include "store/work_schema.h"
 
 namespace caisson::store {
 namespace {
 
 // Times are nanoseconds since 1970; maps are JSON objects of strings.
-constexpr std::array kMigrations = {
+const std::array kMigrations = {
     Migration{1, "keys, sandboxes and their events",
               R"sql(
 CREATE TABLE api_keys (
@@ -121,42 +123,68 @@ ALTER TABLE sandboxes DROP COLUMN auto_resume;
 ALTER TABLE sandboxes DROP COLUMN auto_pause_memory;
 ALTER TABLE sandboxes DROP COLUMN auto_pause;
 )sql"},
+    Migration{4, "the work platform", kWorkSchemaUp, kWorkSchemaDown},
+    Migration{5, "sessions", kSessionSchemaUp, kSessionSchemaDown},
+    Migration{6, "builds", kBuildSchemaUp, kBuildSchemaDown},
+    Migration{7, "the built-in agent", kLoopSchemaUp, kLoopSchemaDown},
+    Migration{8, "logins by key",
+              "ALTER TABLE logins ADD COLUMN key_hash TEXT NOT NULL DEFAULT '';",
+              "ALTER TABLE logins DROP COLUMN key_hash;"},
+    Migration{9, "terminals", kTerminalSchemaUp, kTerminalSchemaDown},
+    Migration{10, "changes and links of tasks", kReviewSchemaUp, kReviewSchemaDown},
+    Migration{11, "sign-ins and preferences", kPersonSchemaUp, kPersonSchemaDown},
+    Migration{12, "kept checkouts", kCheckoutSchemaUp, kCheckoutSchemaDown},
+    Migration{13, "pauses and turns of tasks", kPauseSchemaUp, kPauseSchemaDown},
+    Migration{14, "outputs of sandboxes and queues of owners", kIndexSchemaUp, kIndexSchemaDown},
+    Migration{15, "what builds keep",
+              R"sql(
+ALTER TABLE build_files ADD COLUMN encoding TEXT NOT NULL DEFAULT '';
+ALTER TABLE builds ADD COLUMN preview_note TEXT NOT NULL DEFAULT '';
+ALTER TABLE builds ADD COLUMN removal TEXT NOT NULL DEFAULT '';
+CREATE INDEX builds_removal ON builds (id) WHERE removal = 'asked';
+)sql",
+              R"sql(
+DROP INDEX builds_removal;
+ALTER TABLE builds DROP COLUMN removal;
+ALTER TABLE builds DROP COLUMN preview_note;
+ALTER TABLE build_files DROP COLUMN encoding;
+)sql"},
+    Migration{16, "events of squads and runs, and links that hold", kLinkSchemaUp, kLinkSchemaDown},
+    Migration{17, "servers, their runs and sandboxes", kNodeSchemaUp, kNodeSchemaDown},
+    Migration{18, "pull requests of sessions", kPullSchemaUp, kPullSchemaDown},
+    Migration{19, "runs that wait for their start",
+              R"sql(
+ALTER TABLE runs ADD COLUMN queue_expires_at INTEGER;
+CREATE INDEX runs_queue ON runs (queue_expires_at) WHERE queue_expires_at IS NOT NULL;
+CREATE INDEX runs_started ON runs (started_at) WHERE started_at IS NOT NULL;
+)sql",
+              R"sql(
+DROP INDEX runs_started;
+DROP INDEX runs_queue;
+ALTER TABLE runs DROP COLUMN queue_expires_at;
+)sql"},
+    Migration{20, "tokens of users for GitHub", kTokenSchemaUp, kTokenSchemaDown},
 };
 
+Status RunSchema(Database& database, const std::string& sql) {
+  return database.Script(database.kind() == Database::Kind::kPostgres ? PostgresSchema(sql) : sql);
+}
+
 Status Apply(Database& database, const Migration& step, bool up) {
-  TRY(database.Script("BEGIN IMMEDIATE"));
-  Status done = database.Script(up ? step.up : step.down);
+  Status done = RunSchema(database, up ? step.up : step.down);
   if (done)
     done =
         up ? database.Run("INSERT INTO schema_version (version, name, applied_at) VALUES (?,?,?)",
                           step.version, std::string_view(step.name), Now())
            : database.Run("DELETE FROM schema_version WHERE version = ?", step.version);
-  if (done) done = database.Script("COMMIT");
-  if (!done) {
-    Status undone = database.Script("ROLLBACK");
-    if (!undone) LogError("rollback failed", {{"error", undone.error().message()}});
-    return tl::unexpected(std::move(done).error().Context(
-        fmt::format("schema step {} ({})", step.version, step.name)));
-  }
-  return {};
+  if (done) return {};
+  return tl::unexpected(
+      std::move(done).error().Context(fmt::format("schema step {} ({})", step.version, step.name)));
 }
 
-}  // namespace
-
-std::span<const Migration> Migrations() { return kMigrations; }
-
-Result<int64_t> SchemaVersion(Database& database) {
-  TRY(
-      database.Script("CREATE TABLE IF NOT EXISTS schema_version ("
-                      "version INTEGER PRIMARY KEY, name TEXT NOT NULL, "
-                      "applied_at INTEGER NOT NULL) STRICT"));
-  TRY_ASSIGN(Statement found,
-             database.Query("SELECT coalesce(max(version), 0) FROM schema_version"));
-  TRY(found.Step());
-  return found.Int(0);
-}
-
-Status Migrate(Database& database, int64_t version) {
+// Makes one step towards `version`, in a transaction that somebody else has begun. False: nothing
+// was left to do.
+Result<bool> StepTowards(Database& database, int64_t version) {
   TRY_ASSIGN(int64_t current, SchemaVersion(database));
   int64_t newest = kMigrations.back().version;
   if (current > newest)
@@ -164,11 +192,58 @@ Status Migrate(Database& database, int64_t version) {
                 "the database has schema version {}, this program knows only versions up to {}: "
                 "start the newer caisson that made it, or restore a backup from before",
                 current, newest);
-  for (const Migration& step : kMigrations)
-    if (step.version > current && step.version <= version) TRY(Apply(database, step, true));
-  for (auto step = kMigrations.rbegin(); step != kMigrations.rend(); ++step)
-    if (step->version <= current && step->version > version) TRY(Apply(database, *step, false));
-  return {};
+  if (current == version) return false;
+  bool up = current < version;
+  TRY(Apply(database, kMigrations[static_cast<size_t>(up ? current : current - 1)], up));
+  return true;
+}
+
+}  // namespace
+
+std::span<const Migration> Migrations() { return kMigrations; }
+
+Result<std::vector<SchemaStep>> ListSchema(Database& database) {
+  TRY(SchemaVersion(database));  // makes the table
+  std::vector<SchemaStep> steps;
+  for (const Migration& step : kMigrations) steps.push_back({step.version, step.name, {}});
+  TRY_ASSIGN(Statement rows, database.Query("SELECT version, name, applied_at FROM schema_version "
+                                            "ORDER BY version"));
+  for (;;) {
+    TRY_ASSIGN(bool more, rows.Step());
+    if (!more) return steps;
+    auto known = static_cast<size_t>(rows.Int(0) - 1);
+    if (known < steps.size())
+      steps[known].applied_at = rows.TimeAt(2);
+    else
+      steps.push_back({rows.Int(0), rows.Text(1), rows.TimeAt(2)});
+  }
+}
+
+Result<int64_t> SchemaVersion(Database& database) {
+  TRY(RunSchema(database,
+                "CREATE TABLE IF NOT EXISTS schema_version ("
+                "version INTEGER PRIMARY KEY, name TEXT NOT NULL, "
+                "applied_at INTEGER NOT NULL) STRICT"));
+  TRY_ASSIGN(Statement found,
+             database.Query("SELECT coalesce(max(version), 0) FROM schema_version"));
+  TRY(found.Step());
+  return found.Int(0);
+}
+
+Status Migrate(Database& database, int64_t version) {
+  if (version < 0 || version > kMigrations.back().version)
+    return Fail(Code::kInvalidArgument, "there is no schema version {}: it is between 0 and {}",
+                version, kMigrations.back().version);
+  for (;;) {
+    TRY(database.Begin(Database::Access::kWrite));
+    Result<bool> stepped = StepTowards(database, version);
+    Status done = stepped ? database.Commit() : Status(tl::unexpect, stepped.error());
+    if (!done) {
+      database.Rollback();
+      return done;
+    }
+    if (!*stepped) return {};
+  }
 }
 
 Status Migrate(Database& database) { return Migrate(database, kMigrations.back().version); }

@@ -1,5 +1,5 @@
 // How rows of the database become values and back. SQL text that names columns lives here and in
-// sqlite_store.cc only.
+// sql_store.cc only.
 #pragma once
 
 #include "store/database.h"
@@ -15,14 +15,15 @@ std::map<std::string, std::string> MapFromJson(const std::string& json);
 std::string KeyLimitsToJson(const KeyLimits& limits);
 KeyLimits KeyLimitsFromJson(const std::string& json);
 
-Status InsertSandboxRow(Database& database, const SandboxRow& row);
+// `node` is the server that has it.
+Status InsertSandboxRow(Database& database, const SandboxRow& row, const std::string& node);
 // kNotFound if there is no such row or it is one of a killed sandbox.
 Status UpdateSandboxRow(Database& database, const SandboxRow& row);
 // Reads the current row of a statement that selects CAISSON_SANDBOX_COLUMNS.
 SandboxRow ReadSandboxRow(const Statement& statement);
 
-Status InsertSnapshotRow(Database& database, const SnapshotRow& row);
-Result<std::vector<SnapshotRow>> SelectSnapshots(Database& database);
+Status InsertSnapshotRow(Database& database, const SnapshotRow& row, const std::string& node);
+Result<std::vector<SnapshotRow>> SelectSnapshots(Database& database, const std::string& node);
 
 Status InsertEventRow(Database& database, const SandboxEvent& event);
 Result<std::vector<SandboxEvent>> SelectEvents(Database& database, const std::string& sandbox_id,

@@ -1,26 +1,37 @@
 #include "store/store.h"
 
+#include "base/id.h"
 #include "store/migrations.h"
-#include "store/sqlite_store.h"
+#include "store/open_database.h"
+#include "store/sql_store.h"
 
 namespace caisson::store {
+namespace {
+
+// A step of the schema may rewrite a large table.
+constexpr std::chrono::milliseconds kMigrationTimeout{3'600'000};
+
+}  // namespace
 
 Result<std::unique_ptr<Store>> OpenStore(const std::string& url, asio::any_io_executor executor,
                                          StoreOptions options) {
-  constexpr std::string_view kSqlite = "sqlite:///";
-  if (!url.starts_with(kSqlite))
-    return Fail(Code::kInvalidArgument,
-                "the database URL must be sqlite:///absolute/path.db; other databases are not "
-                "supported yet");
-  // "sqlite:////var/x.db" (four slashes, as some libraries write it) is the same path.
-  std::string path = "/" + url.substr(kSqlite.size());
-  path.erase(
-      0, path.find_first_not_of('/') == std::string::npos ? 0 : path.find_first_not_of('/') - 1);
-  TRY_ASSIGN(Database database, Database::Open(path));
-  TRY(Migrate(database));
-  TRY_ASSIGN(Database second, Database::Open(path));
-  return std::make_unique<SqliteStore>(std::move(database), std::move(second), std::move(executor),
-                                       options);
+  std::string tag = RandomId("", 20);
+  bool postgres = IsPostgresUrl(url);
+  if (!postgres) options.node.clear();
+  auto open = [url, tag] { return OpenDatabase(url, {.tag = tag}); };
+  TRY_ASSIGN(auto first, OpenDatabase(url, {.statement_timeout = kMigrationTimeout}));
+  TRY(Migrate(*first));
+  if (postgres) {
+    TRY_ASSIGN(first, open());  // with the timeouts of every day
+  }
+  auto store = std::make_unique<SqlStore>(std::move(first), open, executor, options);
+  if (postgres) {
+    store->Listen([url, tag] { return PostgresDatabase::Open(url, {.tag = tag}); });
+  } else {
+    TRY_ASSIGN(auto second, open());
+    store->StartCheckpoints(std::move(second));
+  }
+  return store;
 }
 
 }  // namespace caisson::store

@@ -1,9 +1,9 @@
-// What survives a restart. SQL stays inside this module; SQLite now, PostgreSQL behind the same
-// interface later. Every call may block and runs on the store's own thread; the interface is
-// asynchronous.
+// What survives a restart. SQL stays inside this module, which speaks it to SQLite or PostgreSQL.
+// Every call may block and runs on threads of the store; the interface is asynchronous.
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +13,8 @@
 
 #include "base/async.h"
 #include "base/time.h"
+#include "store/retention.h"
+#include "store/transaction.h"
 
 namespace caisson::store {
 
@@ -23,6 +25,14 @@ struct KeyLimits {
   std::optional<int64_t> rate_burst;         // requests at once
   std::optional<int64_t> create_rate_limit;  // sandboxes started per minute
   std::optional<int64_t> max_sandboxes;      // running at once
+  // The most that one sandbox may have.
+  std::optional<int64_t> max_sandbox_cpus;
+  std::optional<int64_t> max_sandbox_memory_mb;
+  std::optional<int64_t> max_sandbox_disk_mb;
+  std::optional<int64_t> max_sandbox_pids;
+  std::optional<int64_t> max_sandbox_open_files;
+  std::optional<int64_t> max_sandbox_output_kbps;
+  std::optional<int64_t> max_timeout_s;  // longest life of one run
 
   bool operator==(const KeyLimits&) const = default;
 };
@@ -37,6 +47,13 @@ inline constexpr std::array kKeyLimits = {
     NamedKeyLimit{"rate_burst", &KeyLimits::rate_burst},
     NamedKeyLimit{"create_rate_limit", &KeyLimits::create_rate_limit},
     NamedKeyLimit{"max_sandboxes", &KeyLimits::max_sandboxes},
+    NamedKeyLimit{"max_sandbox_cpus", &KeyLimits::max_sandbox_cpus},
+    NamedKeyLimit{"max_sandbox_memory_mb", &KeyLimits::max_sandbox_memory_mb},
+    NamedKeyLimit{"max_sandbox_disk_mb", &KeyLimits::max_sandbox_disk_mb},
+    NamedKeyLimit{"max_sandbox_pids", &KeyLimits::max_sandbox_pids},
+    NamedKeyLimit{"max_sandbox_open_files", &KeyLimits::max_sandbox_open_files},
+    NamedKeyLimit{"max_sandbox_output_kbps", &KeyLimits::max_sandbox_output_kbps},
+    NamedKeyLimit{"max_timeout_s", &KeyLimits::max_timeout_s},
 };
 
 struct ApiKey {
@@ -47,6 +64,8 @@ struct ApiKey {
   Time created_at;
   std::optional<Time> revoked_at;
   KeyLimits limits;
+  std::string user_id;  // whose key it is; "" = the user whose id is the key's
+  std::optional<Time> last_used_at;
 };
 
 // A sandbox as the platform knows it. Tokens are not stored: they are derived from the server's
@@ -140,9 +159,33 @@ struct TemplateUse {
   Time last_started_at;
 };
 
+// The connections to the database.
+struct DatabasePool {
+  int64_t connections = 0;
+  int64_t busy = 0;     // of those
+  int64_t waiting = 0;  // calls
+};
+
 class Store {
  public:
   virtual ~Store() = default;
+
+  // ---- the work platform: jobs that work with rows --------------------------------
+  // Runs `job` (Result<T> of a Transaction&) in one transaction, which is committed when this
+  // returns a value and leaves no trace when it returns an error. Cannot be canceled.
+  template <class Job>
+  auto Write(Job job) {
+    return Call(true, std::move(job));
+  }
+  // The same for one that changes nothing.
+  template <class Job>
+  auto Read(Job job) {
+    return Call(false, std::move(job));
+  }
+  // Called on the executor after every commit that appended events, by whichever server.
+  virtual void OnEvents(std::function<void()> called) = 0;
+
+  // ---- sandbox/ --------------------------------------------------------------------
 
   virtual Task<Result<std::vector<ApiKey>>> ListApiKeys() = 0;
   virtual Task<Status> AddApiKey(ApiKey key) = 0;
@@ -153,9 +196,11 @@ class Store {
   // that does not, or was killed, is kNotFound.
   virtual Task<Status> InsertSandbox(SandboxRow row, SandboxEvent event) = 0;
   virtual Task<Status> UpdateSandbox(SandboxRow row, SandboxEvent event) = 0;
-  // Every row whose state is not "killed".
+  // Every row of this server whose state is not "killed".
   virtual Task<Result<std::vector<SandboxRow>>> ListLiveSandboxes() = 0;
   virtual Task<Result<std::optional<SandboxRow>>> GetSandbox(std::string id) = 0;
+  // The other server that has this sandbox of this key; "" if none has, or if it has ended.
+  virtual Task<Result<std::string>> FindNode(std::string key_id, std::string id) = 0;
   virtual Task<Result<std::vector<TemplateUse>>> ListTemplateUse() = 0;
 
   // Row and the sandbox's event in one transaction. A snapshot that has the same name and tag loses
@@ -163,7 +208,7 @@ class Store {
   virtual Task<Status> InsertSnapshot(SnapshotRow row, SandboxEvent event) = 0;
   // kNotFound if there is none.
   virtual Task<Status> DeleteSnapshot(std::string id) = 0;
-  // Oldest first.
+  // Those of this server, oldest first.
   virtual Task<Result<std::vector<SnapshotRow>>> ListSnapshots() = 0;
 
   // kNotFound if there is no such sandbox.
@@ -172,18 +217,44 @@ class Store {
   virtual Task<Result<std::vector<SandboxEvent>>> ListEvents(std::string sandbox_id,
                                                              EventQuery query) = 0;
 
+  virtual DatabasePool pool() = 0;
+  // Which server this is among those of the database; "" if it is the only one.
+  virtual const std::string& node() const = 0;
   // Waits for queued writes and closes; later calls are kUnavailable.
   virtual Task<Status> Close() = 0;
+
+ protected:
+  virtual Task<Status> Submit(bool write, std::function<Status(Transaction&)> job) = 0;
+
+ private:
+  template <class Job, class T = typename std::invoke_result_t<Job, Transaction&>::value_type>
+  Task<Result<T>> Call(bool write, Job job) {
+    auto answer = std::make_shared<std::optional<Result<T>>>();
+    Status done =
+        co_await Submit(write, [job = std::move(job), answer](Transaction& transaction) mutable {
+          answer->emplace(job(transaction));
+          return **answer ? Status() : Status(tl::unexpect, (*answer)->error());
+        });
+    if (!done) co_return tl::unexpected(std::move(done).error());
+    co_return std::move(**answer);
+  }
 };
 
 struct StoreOptions {
-  int64_t max_events = 10'000;  // kept per sandbox; the oldest go first
-  int64_t retention_days = 30;  // ended sandboxes and their events are deleted after; 0 = never
-  int64_t max_queue = 10'000;   // calls waiting; more are kResourceExhausted
+  int64_t max_events = 10'000;                 // kept per sandbox; the oldest go first
+  int64_t max_queue = 10'000;                  // calls waiting; more are kResourceExhausted
+  std::chrono::milliseconds patience{15'000};  // calls wait so long for a database that is away
+  Retention retention;
+  // PostgreSQL only: connections kept, the most there are, and the name of this server, whose
+  // sandboxes and snapshots are its own. (A SQLite file belongs to one server.)
+  int64_t pool_min = 5;
+  int64_t pool_max = 20;
+  std::string node;
 };
 
-// "sqlite:///abs/path.db". Applies missing migrations; refuses a schema newer than this program.
-// Calls are made on `executor` and resume there.
+// "sqlite:///abs/path.db" or "postgresql://user:password@host/database". Applies missing
+// migrations; refuses a schema newer than this program. Calls are made on `executor` and resume
+// there.
 Result<std::unique_ptr<Store>> OpenStore(const std::string& url, asio::any_io_executor executor,
                                          StoreOptions options = {});
 

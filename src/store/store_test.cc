@@ -4,14 +4,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/testing.h"
-#include "store/database.h"
+#include "store/testing.h"
 
 namespace caisson::store {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Await;
+using caisson::testing::Await;
 
 SandboxRow Row(const std::string& id) {
   SandboxRow row;
@@ -48,10 +47,10 @@ SandboxEvent Event(const std::string& id, std::string message, std::string level
           .fields = {{"k", "v"}}};
 }
 
-class StoreTest : public ::testing::Test {
+class StoreTest : public testing::DatabaseTest {
  protected:
   std::unique_ptr<Store> Open(StoreOptions options = {}) {
-    auto store = OpenStore("sqlite:///" + (dir_ / "caisson.db"), io_.get_executor(), options);
+    auto store = OpenStore(database_.url(), io_.get_executor(), options);
     EXPECT_TRUE(store) << store.error().message();
     return std::move(store.value());
   }
@@ -62,12 +61,10 @@ class StoreTest : public ::testing::Test {
     for (const auto& event : events.value()) messages.push_back(event.message);
     return messages;
   }
-
-  asio::io_context io_;
-  testing::TempDir dir_;
 };
+CAISSON_ON_BOTH_DATABASES(StoreTest);
 
-TEST_F(StoreTest, ARowComesBackAsItWas) {
+TEST_P(StoreTest, ARowComesBackAsItWas) {
   auto store = Open();
   SandboxRow row = Row("i1");
   ASSERT_TRUE(Await(io_, store->InsertSandbox(row, Event("i1", "created"))));
@@ -114,7 +111,7 @@ TEST_F(StoreTest, ARowComesBackAsItWas) {
   EXPECT_EQ(live[0].saved_disk_bytes, 6);
 }
 
-TEST_F(StoreTest, SnapshotsComeBackAsTheyWere) {
+TEST_P(StoreTest, SnapshotsComeBackAsTheyWere) {
   auto store = Open();
   ASSERT_TRUE(Await(io_, store->InsertSandbox(Row("i1"), Event("i1", "created"))));
   SnapshotRow row{.id = "s1",
@@ -167,7 +164,7 @@ TEST_F(StoreTest, SnapshotsComeBackAsTheyWere) {
   EXPECT_EQ(Await(io_, store->ListSnapshots())->size(), 2u);
 }
 
-TEST_F(StoreTest, AKilledSandboxIsHistoryAndSurvivesReopening) {
+TEST_P(StoreTest, AKilledSandboxIsHistoryAndSurvivesReopening) {
   {
     auto store = Open();
     SandboxRow row = Row("i1");
@@ -192,7 +189,7 @@ TEST_F(StoreTest, AKilledSandboxIsHistoryAndSurvivesReopening) {
   EXPECT_EQ(Messages(*store, "i1", {}), (std::vector<std::string>{"created", "killed"}));
 }
 
-TEST_F(StoreTest, RowAndEventAreOneTransaction) {
+TEST_P(StoreTest, RowAndEventAreOneTransaction) {
   auto store = Open();
   ASSERT_TRUE(Await(io_, store->InsertSandbox(Row("i1"), Event("i1", "created"))));
   // The event is refused by the schema (unknown level), so the row must not be there either.
@@ -207,7 +204,7 @@ TEST_F(StoreTest, RowAndEventAreOneTransaction) {
   EXPECT_EQ(Messages(*store, "i1", {}), std::vector<std::string>{"created"});
 }
 
-TEST_F(StoreTest, EventsAreFilteredOrderedAndLimited) {
+TEST_P(StoreTest, EventsAreFilteredOrderedAndLimited) {
   auto store = Open();
   ASSERT_TRUE(Await(io_, store->InsertSandbox(Row("i1"), Event("i1", "created"))));
   ASSERT_TRUE(Await(io_, store->InsertSandbox(Row("i2"), Event("i2", "of another"))));
@@ -229,7 +226,7 @@ TEST_F(StoreTest, EventsAreFilteredOrderedAndLimited) {
   EXPECT_EQ(Messages(*store, "nobody", {}), Names{});
 }
 
-TEST_F(StoreTest, OldEventsOfASandboxAreDeleted) {
+TEST_P(StoreTest, OldEventsOfASandboxAreDeleted) {
   auto store = Open({.max_events = 20});
   ASSERT_TRUE(Await(io_, store->InsertSandbox(Row("i1"), Event("i1", "created"))));
   for (int i = 0; i < 100; ++i)
@@ -240,7 +237,7 @@ TEST_F(StoreTest, OldEventsOfASandboxAreDeleted) {
   EXPECT_EQ(kept.back(), "99");
 }
 
-TEST_F(StoreTest, EndedSandboxesAreForgottenAfterTheRetention) {
+TEST_P(StoreTest, EndedSandboxesAreForgottenAfterTheRetention) {
   {
     auto store = Open();
     for (auto [id, days] : {std::pair{"old", 40}, {"young", 1}}) {
@@ -252,14 +249,15 @@ TEST_F(StoreTest, EndedSandboxesAreForgottenAfterTheRetention) {
     }
     ASSERT_TRUE(Await(io_, store->InsertSandbox(Row("live"), Event("live", "created"))));
   }
-  auto store = Open({.retention_days = 30});
+  auto store = Open({.retention = {.days = 30}});
+  ASSERT_TRUE(Await(io_, store->Write([](Transaction&) { return Status(); })));  // after the chore
   EXPECT_FALSE(Await(io_, store->GetSandbox("old")).value());
   EXPECT_TRUE(Messages(*store, "old", {}).empty());
   EXPECT_TRUE(Await(io_, store->GetSandbox("young")).value());
   EXPECT_TRUE(Await(io_, store->GetSandbox("live")).value());
 }
 
-TEST_F(StoreTest, KeysComeBackInOrder) {
+TEST_P(StoreTest, KeysComeBackInOrder) {
   auto store = Open();
   Time now = Now();
   ASSERT_TRUE(Await(io_, store->AddApiKey({"b", "second", "h2", "e2b_2…", now + 1s, {}})));
@@ -273,7 +271,7 @@ TEST_F(StoreTest, KeysComeBackInOrder) {
   EXPECT_EQ(keys[1].hash, "h2");
 }
 
-TEST_F(StoreTest, TemplateUseIsCounted) {
+TEST_P(StoreTest, TemplateUseIsCounted) {
   auto store = Open();
   SandboxRow last = Row("i2");
   last.started_at += 5s;
@@ -290,7 +288,7 @@ Task<void> InsertOne(Store& store, std::string id, int& succeeded) {
   if (co_await store.InsertSandbox(Row(id), Event(id, "created"))) ++succeeded;
 }
 
-TEST_F(StoreTest, ManyCallersAtOnceShareTransactionsButNotFailures) {
+TEST_P(StoreTest, ManyCallersAtOnceShareTransactionsButNotFailures) {
   auto store = Open();
   int succeeded = 0;
   TaskGroup group(io_.get_executor());
@@ -301,7 +299,7 @@ TEST_F(StoreTest, ManyCallersAtOnceShareTransactionsButNotFailures) {
   EXPECT_EQ(Await(io_, store->ListLiveSandboxes()).value().size(), 400u);
 }
 
-TEST_F(StoreTest, AFullQueueRefusesInsteadOfGrowing) {
+TEST_P(StoreTest, AFullQueueRefusesInsteadOfGrowing) {
   auto store = Open({.max_queue = 1});
   int succeeded = 0;
   TaskGroup group(io_.get_executor());
@@ -313,21 +311,13 @@ TEST_F(StoreTest, AFullQueueRefusesInsteadOfGrowing) {
   EXPECT_EQ(Await(io_, store->ListLiveSandboxes()).value().size(), static_cast<size_t>(succeeded));
 }
 
-TEST_F(StoreTest, RefusesANewerSchemaWithAClearText) {
+TEST_P(StoreTest, RefusesANewerSchemaWithAClearText) {
   Open();
-  {
-    auto db = Database::Open(dir_ / "caisson.db").value();
-    ASSERT_TRUE(db.Script("INSERT INTO schema_version VALUES (99, 'from the future', 0)"));
-  }
-  auto refused = OpenStore("sqlite:///" + (dir_ / "caisson.db"), io_.get_executor());
+  ASSERT_TRUE(
+      database_.Open()->Script("INSERT INTO schema_version VALUES (99, 'from the future', 0)"));
+  auto refused = OpenStore(database_.url(), io_.get_executor());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::kFailedPrecondition);
-}
-
-TEST_F(StoreTest, RefusesOtherDatabases) {
-  auto refused = OpenStore("postgresql://localhost/x", io_.get_executor());
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code(), Code::kInvalidArgument);
 }
 
 // Writes rows for ever and tells through the pipe which are committed.
@@ -342,13 +332,12 @@ TEST_F(StoreTest, RefusesOtherDatabases) {
   }
 }
 
-TEST_F(StoreTest, NothingThatWasReportedWrittenIsLostByKill9) {
-  std::string url = "sqlite:///" + (dir_ / "caisson.db");
+TEST_P(StoreTest, NothingThatWasReportedWrittenIsLostByKill9) {
   int fds[2];
   ASSERT_EQ(pipe(fds), 0);
   pid_t child = fork();
   ASSERT_GE(child, 0);
-  if (child == 0) WriteUntilKilled(url, fds[1]);
+  if (child == 0) WriteUntilKilled(database_.url(), fds[1]);
   close(fds[1]);
   int32_t last = -1, read_value = 0;
   while (last < 200 && read(fds[0], &read_value, sizeof(read_value)) == sizeof(read_value))
@@ -368,10 +357,29 @@ TEST_F(StoreTest, NothingThatWasReportedWrittenIsLostByKill9) {
   EXPECT_LE(live.size(), static_cast<size_t>(last) + 2);
   for (const SandboxRow& row : live)
     EXPECT_EQ(Messages(*store, row.id, {}), std::vector<std::string>{"created"}) << row.id;
-  auto db = Database::Open(dir_ / "caisson.db").value();
-  auto check = db.Query("PRAGMA integrity_check").value();
+  if (database_.postgres()) return;
+  auto db = database_.Open();
+  auto check = db->Query("PRAGMA integrity_check").value();
   ASSERT_TRUE(check.Step().value());
   EXPECT_EQ(check.Text(0), "ok");
+}
+
+// A SQLite file is one server's, whatever the server is called.
+TEST(SqliteStore, DoesNotAskWhoseSandboxItIs) {
+  testing::TestDatabase database("sqlite");
+  asio::io_context io;
+  auto open = [&](std::string node) {
+    return OpenStore(database.url(), io.get_executor(), {.node = std::move(node)}).value();
+  };
+  EXPECT_TRUE(Await(io, open("")->InsertSandbox(Row("i1"), Event("i1", "created"))));
+  EXPECT_EQ(Await(io, open("a")->ListLiveSandboxes())->size(), 1u);
+}
+
+TEST(OpenStore, RefusesOtherDatabases) {
+  asio::io_context io;
+  auto refused = OpenStore("mysql://localhost/x", io.get_executor());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::kInvalidArgument);
 }
 
 }  // namespace

@@ -1,15 +1,20 @@
 #include "store/worker.h"
 
+#include <algorithm>
 #include <exception>
-#include <vector>
 
 #include "base/log.h"
 
 namespace caisson::store {
 namespace {
 
-// More would hold back the first caller's answer for too long.
-constexpr size_t kMaxBatch = 256;
+using Access = Database::Access;
+using Fault = Database::Fault;
+
+// Connections beyond those that are kept are closed after this.
+constexpr std::chrono::seconds kIdle{60};
+// Between two tries to reach the database, or after a conflict.
+constexpr std::chrono::milliseconds kRetryPause{100};
 
 Status RunGuarded(Database& database, const std::function<Status(Database&)>& run) {
   try {
@@ -21,34 +26,50 @@ Status RunGuarded(Database& database, const std::function<Status(Database&)>& ru
 
 // Runs one write inside the batch's transaction so that its failure undoes only itself.
 Status RunInSavepoint(Database& database, const std::function<Status(Database&)>& run) {
-  TRY(database.Run("SAVEPOINT job"));
+  TRY(database.Script("SAVEPOINT job"));
   Status done = RunGuarded(database, run);
-  if (!done) TRY(database.Run("ROLLBACK TO job"));
-  TRY(database.Run("RELEASE job"));
-  return done;
+  if (database.fault() != Fault::kNone) return done;
+  if (!done) {
+    // A fault of the disk has undone the whole transaction and this savepoint with it: COMMIT will
+    // say so, and the caller hears of the fault itself.
+    Status undone = database.Script("ROLLBACK TO job; RELEASE job");
+    return done;
+  }
+  return database.Script("RELEASE job");
+}
+
+Error TooLate(const Error& why) {
+  return Error(Code::kUnavailable,
+               fmt::format("the database could not do this in time: {}", why.message()));
+}
+
+tl::unexpected<Error> OutcomeUnknown() {
+  return Fail(Code::kUnavailable,
+              "the database went away while it finished this: whether it was done is not known");
 }
 
 }  // namespace
 
-Worker::Worker(Database database, Database second, asio::any_io_executor executor, Options options)
-    : executor_(std::move(executor)),
-      options_(std::move(options)),
-      database_(std::move(database)),
-      checkpointer_(std::in_place, std::move(second)),
-      next_chore_(std::chrono::steady_clock::now()),
-      thread_([this] { Loop(); }) {}
+Worker::Worker(std::unique_ptr<Database> first, OpenDatabase open, asio::any_io_executor executor,
+               Options options)
+    : executor_(std::move(executor)), options_(std::move(options)), open_(std::move(open)) {
+  for (size_t i = 0; i < options_.max_threads; ++i)
+    threads_.emplace_back(
+        [this, i](std::unique_ptr<Database> database) { Loop(i, std::move(database)); },
+        i == 0 ? std::move(first) : nullptr);
+}
 
 Worker::~Worker() {
   {
     std::lock_guard lock(mutex_);
     closing_ = true;
   }
-  wake_.notify_one();
-  thread_.join();
+  WakeAll();
+  for (std::thread& thread : threads_) thread.join();
 }
 
-Task<Status> Worker::Submit(Kind kind, std::function<Status(Database&)> job) {
-  auto init = [this, kind](auto handler, std::function<Status(Database&)> run) {
+Task<Status> Worker::Enqueue(Access access, std::function<Status(Database&)> job, bool last) {
+  auto init = [this, access, last](auto handler, std::function<Status(Database&)> run) {
     auto shared = std::make_shared<decltype(handler)>(std::move(handler));
     // The guard keeps the loop running while the answer is still to come.
     auto done = [shared, work = asio::make_work_guard(executor_)](Status status) {
@@ -57,93 +78,175 @@ Task<Status> Worker::Submit(Kind kind, std::function<Status(Database&)> job) {
       });
     };
     Error refused(Code::kUnavailable, "");
-    if (!Push({kind, std::move(run), done}, refused)) done(tl::unexpected(std::move(refused)));
+    if (!Push({access, std::move(run), done, Clock::now() + options_.patience, last}, refused))
+      done(tl::unexpected(std::move(refused)));
   };
   co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(Status)>(
       std::move(init), asio::use_awaitable, std::move(job));
 }
 
 bool Worker::Push(Job job, Error& refused) {
+  bool spare = false;
   {
     std::lock_guard lock(mutex_);
     if (closing_) {
       refused = Error(Code::kUnavailable, "the database is closed");
       return false;
     }
-    if (queue_.size() >= options_.max_queue) {
+    closing_ = job.last;
+    if (queue_.size() >= options_.max_queue && !job.last) {
       refused = Error(Code::kResourceExhausted,
                       fmt::format("the database is busy: {} calls are waiting", queue_.size()));
       return false;
     }
     queue_.push_back(std::move(job));
+    spare = queue_.size() > idle_;
   }
   wake_.notify_one();
+  if (spare) wake_spare_.notify_one();
   return true;
 }
 
 Task<Status> Worker::Close() {
-  Status flushed = co_await Submit(Kind::kRead, [this](Database&) -> Status {
-    std::lock_guard lock(mutex_);
-    closing_ = true;
-    return {};
-  });
+  Status flushed = co_await Enqueue(Access::kRead, [](Database&) { return Status(); }, true);
+  WakeAll();
   co_return flushed;
 }
 
-void Worker::Loop() {
-  for (;;) {
-    if (options_.chore && std::chrono::steady_clock::now() >= next_chore_) {
-      options_.chore(*database_);
-      next_chore_ = std::chrono::steady_clock::now() + options_.chore_interval;
-    }
-    std::deque<Job> batch = NextBatch();
-    if (!batch.empty()) {
-      RunBatch(batch);
-      continue;
-    }
-    std::lock_guard lock(mutex_);
-    if (closing_ && queue_.empty()) break;
-  }
-  checkpointer_.reset();
-  database_.reset();  // the last connection: empties the log
+void Worker::WakeAll() {
+  wake_.notify_all();
+  wake_spare_.notify_all();
+  wake_retry_.notify_all();
 }
 
-std::deque<Worker::Job> Worker::NextBatch() {
+bool Worker::closing() {
+  std::lock_guard lock(mutex_);
+  return closing_;
+}
+
+Worker::Numbers Worker::numbers() {
+  std::lock_guard lock(mutex_);
+  return {connections_, busy_, queue_.size()};
+}
+
+void Worker::SetDatabase(std::unique_ptr<Database>& database, std::unique_ptr<Database> now) {
+  {
+    std::lock_guard lock(mutex_);
+    connections_ += (now ? 1 : 0);
+    connections_ -= (database ? 1 : 0);
+  }
+  database = std::move(now);
+}
+
+void Worker::Loop(size_t index, std::unique_ptr<Database> first) {
+  std::unique_ptr<Database> database;
+  SetDatabase(database, std::move(first));
+  bool kept = index < options_.min_threads;
+  auto next_chore = Clock::now();
+  for (;;) {
+    bool chores = index == 0 && options_.chore && database;
+    if (chores && Clock::now() >= next_chore) next_chore = Clock::now() + options_.chore(*database);
+    Batch batch = NextBatch(kept || database, chores ? next_chore : Clock::now() + kIdle);
+    if (!batch.empty()) {
+      RunBatch(batch, database);
+      std::lock_guard lock(mutex_);
+      --busy_;
+      continue;
+    }
+    {
+      std::lock_guard lock(mutex_);
+      if (closing_ && queue_.empty()) break;
+    }
+    if (!kept) SetDatabase(database, nullptr);
+  }
+  SetDatabase(database, nullptr);
+}
+
+Worker::Batch Worker::NextBatch(bool connected, Clock::time_point until) {
   std::unique_lock lock(mutex_);
-  wake_.wait_until(lock, next_chore_, [this] { return closing_ || !queue_.empty(); });
-  std::deque<Job> batch;
-  while (!queue_.empty() && batch.size() < kMaxBatch) {
+  if (connected) ++idle_;
+  // A thread without a connection works only on what the others leave.
+  (connected ? wake_ : wake_spare_).wait_until(lock, until, [&] {
+    return closing_ || (!queue_.empty() && (connected || queue_.size() > idle_));
+  });
+  if (connected) --idle_;
+  Batch batch;
+  while (!queue_.empty() && batch.size() < options_.max_batch) {
     batch.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
+  if (!batch.empty()) ++busy_;
+  bool spare = queue_.size() > idle_;
+  lock.unlock();
+  if (spare) wake_spare_.notify_one();
   return batch;
 }
 
-void Worker::RunBatch(std::deque<Job>& batch) {
-  Database& database = *database_;
+void Worker::GiveUp(Batch& batch, const Error& why, bool all) {
+  std::erase_if(batch, [&](Job& job) {
+    if (!all && Clock::now() < job.give_up) return false;
+    job.done(tl::unexpected(TooLate(why)));
+    return true;
+  });
+}
+
+void Worker::RunBatch(Batch& batch, std::unique_ptr<Database>& database) {
+  while (!batch.empty()) {
+    Error why(Code::kUnavailable, "");
+    if (!database) {
+      auto opened = open_();
+      if (opened)
+        SetDatabase(database, std::move(*opened));
+      else
+        why = opened.error();
+    }
+    if (database) {
+      if (TryBatch(batch, *database, why)) return;
+      if (database->fault() == Fault::kLost) {
+        LogWarn("the database connection was lost; it is made anew", {{"error", why.message()}});
+        SetDatabase(database, nullptr);
+      }
+    }
+    GiveUp(batch, why, !database && closing());
+    std::unique_lock lock(mutex_);
+    if (!batch.empty()) wake_retry_.wait_for(lock, kRetryPause, [this] { return closing_; });
+  }
+}
+
+bool Worker::TryBatch(Batch& batch, Database& database, Error& why) {
   bool writes = std::any_of(batch.begin(), batch.end(),
-                            [](const Job& job) { return job.kind == Kind::kWrite; });
-  Status begun = writes ? database.Run("BEGIN IMMEDIATE") : Status();
+                            [](const Job& job) { return job.access == Access::kWrite; });
+  Status begun = database.Begin(writes ? Access::kWrite : Access::kRead);
   std::vector<Status> results;
   for (Job& job : batch) {
+    if (database.fault() != Fault::kNone) break;
     if (!begun)
       results.push_back(begun);
-    else if (job.kind == Kind::kWrite)
+    else if (job.access == Access::kWrite && batch.size() > 1)
       results.push_back(RunInSavepoint(database, job.run));
     else
       results.push_back(RunGuarded(database, job.run));
   }
-  if (writes && begun) {
-    Status committed = database.Run("COMMIT");
-    if (!committed) {
-      LogError("a database transaction failed", {{"error", committed.error().message()}});
-      Status undone = database.Run("ROLLBACK");
-      if (!undone) LogError("rollback failed", {{"error", undone.error().message()}});
-      for (Status& result : results)
-        if (result) result = committed;
-    }
+  if (database.fault() != Fault::kNone) {
+    why = results.empty() || results.back() ? Error(Code::kUnavailable, "the connection ended")
+                                            : results.back().error();
+    if (!begun) why = begun.error();
+    database.Rollback();
+    return false;
+  }
+  if (begun && batch.size() == 1 && !results[0])
+    database.Rollback();
+  else if (Status committed = begun ? database.Commit() : begun; writes && begun && !committed) {
+    why = committed.error();
+    if (database.fault() == Fault::kConflict) return false;
+    LogError("a database transaction failed", {{"error", why.message()}});
+    database.Rollback();
+    if (database.fault() == Fault::kLost) committed = OutcomeUnknown();
+    for (Status& result : results)
+      if (result) result = committed;
   }
   for (size_t i = 0; i < batch.size(); ++i) batch[i].done(std::move(results[i]));
+  return true;
 }
 
 }  // namespace caisson::store

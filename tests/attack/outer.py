@@ -4,6 +4,7 @@ a sandbox fails while a bomb goes off, the machine does not go down with it."""
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 from support.census import tag_of
@@ -69,4 +70,18 @@ class OuterLimits:
         for controller, directory in self.made.items():
             (self.before[controller] / "cgroup.procs").write_text(str(os.getpid()))
             if directory.exists():
-                directory.rmdir()
+                _remove(directory)
+
+
+def _remove(directory: Path) -> None:
+    """Processes that have just ended may keep a cgroup busy for a moment."""
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            for inner, _, _ in os.walk(directory, topdown=False):
+                os.rmdir(inner)
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)

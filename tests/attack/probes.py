@@ -1,7 +1,7 @@
 """The list of ways out that are tried, and the table of what became of them.
 
-`python3 tests/attack/probes.py` prints docs/attack-probes.md; a test sees to it that the file is
-up to date. A test says with `@probe(7)` which row it tries. What a row promises:
+`python3 tests/attack/probes.py` prints docs/attack-probes.md, with `groups` the table of
+docs/isolation.md; a test sees to it that both are up to date. A test says with `@probe(7)` which row it tries. What a row promises:
 
   blocked         every attempt is refused
   contained       something may be done, but it stays inside and nobody else feels it
@@ -10,7 +10,8 @@ up to date. A test says with `@probe(7)` which row it tries. What a row promises
 
 from __future__ import annotations
 
-import re
+import ast
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +76,7 @@ _GROUPS: dict[str, list[tuple[int, str, str]]] = {
     "proxy": [
         (36, "the gateway: other sandboxes, smuggling, missing tokens", BLOCKED),
         (37, "cookies and cross-origin reads", BLOCKED),
-        (38, "addresses the server fetches for a client", NOT_APPLICABLE),
+        (38, "addresses the server connects to for a client", BLOCKED),
     ],
     "files API": [
         (39, "uploads through swapped links, odd paths, devices", CONTAINED),
@@ -92,8 +93,8 @@ _GROUPS: dict[str, list[tuple[int, str, str]]] = {
         (46, "placeholder secrets", NOT_APPLICABLE),
     ],
     "git": [
-        (47, "hostile repositories", NOT_APPLICABLE),
-        (48, "pushing elsewhere with a task's credential", NOT_APPLICABLE),
+        (47, "hostile repositories", CONTAINED),
+        (48, "pushing elsewhere with a task's credential", BLOCKED),
     ],
     "API": [
         (49, "guessed ids, other keys, keys in logs, bombs, slow clients", BLOCKED),
@@ -118,38 +119,78 @@ def probe(number: int) -> Callable:
     return pytest.mark.probe(number)
 
 
-def attempts() -> dict[int, list[str]]:
-    """Where each row is tried: "file.py::test", read from the sources."""
-    found: dict[int, list[str]] = {number: [] for number in PROBES}
+@dataclass
+class Attempts:
+    tests: list[str]  # "file.py::test"
+    accounts: set[str]  # of a sandbox, as which they try
+
+    def told(self) -> str:
+        return ", ".join(sorted(self.accounts)) or "-"
+
+
+def _accounts(test: ast.FunctionDef, source: str) -> set[str]:
+    """As whom a test attacks: the fixture `guest` is both accounts, `fresh` is root."""
+    fixtures = {argument.arg for argument in test.args.args}
+    if "guest" in fixtures or '("root", "user")' in (ast.get_source_segment(source, test) or ""):
+        return {"root", "user"}
+    return {"root"} if "fresh" in fixtures else set()
+
+
+def attempts() -> dict[int, Attempts]:
+    """Where each row is tried, and as whom, read from the sources."""
+    found = {number: Attempts([], set()) for number in PROBES}
     for file in sorted(HERE.glob("test_*.py")):
-        numbers: list[int] = []
-        for line in file.read_text().splitlines():
-            if mark := re.match(r"@probe\((\d+)\)", line):
-                numbers.append(int(mark.group(1)))
-            elif test := re.match(r"def (test_\w+)", line):
-                for number in numbers:
-                    found[number].append(f"{file.name}::{test.group(1)}")
-                numbers = []
+        source = file.read_text()
+        for test in ast.parse(source).body:
+            if not isinstance(test, ast.FunctionDef):
+                continue
+            for mark in test.decorator_list:
+                if isinstance(mark, ast.Call) and getattr(mark.func, "id", "") == "probe":
+                    row = found[ast.literal_eval(mark.args[0])]
+                    row.tests.append(f"{file.name}::{test.name}")
+                    row.accounts |= _accounts(test, source)
     return found
 
 
 def render() -> str:
     """The document."""
-    tests = attempts()
+    tried = attempts()
     lines = [
         "# The ways out that are tried",
         "",
         "Written by `python3 tests/attack/probes.py`; do not edit. `./test attack` tries every row",
-        "as root and as `user` of a sandbox and prints what became of it. What the words mean, what",
-        "watches over the host meanwhile: [isolation.md](isolation.md#attacks-that-are-tried).",
-        "Tests are in `tests/attack`.",
+        "and prints what became of it. *As* are the accounts of a sandbox that a row is tried as;",
+        "where there is none, the attacker is a client, a page or a repository, to which accounts make",
+        "no difference. What the words mean, what watches over the host meanwhile:",
+        "[isolation.md](isolation.md#attacks-that-are-tried). Tests are in `tests/attack`.",
         "",
-        "| # | group | attempt | promise | tests |",
-        "|---|---|---|---|---|",
+        "| # | group | attempt | as | promise | tests |",
+        "|---|---|---|---|---|---|",
     ]
     for one in PROBES.values():
-        where = "<br>".join(f"`{name}`" for name in tests[one.number])
-        lines.append(f"| {one.number} | {one.group} | {one.name} | {one.promise} | {where} |")
+        row = tried[one.number]
+        where = "<br>".join(f"`{name}`" for name in row.tests)
+        lines.append(
+            f"| {one.number} | {one.group} | {one.name} | {row.told()} | {one.promise} | {where} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def groups() -> str:
+    """The table by groups: how many rows promise what, and which have nothing to try."""
+    lines = [
+        "| group | rows | blocked | contained | not applicable |",
+        "|---|---|---|---|---|",
+    ]
+    for group, rows in _GROUPS.items():
+        number = {
+            promise: str(sum(p == promise for _, _, p in rows) or "")
+            for promise in (BLOCKED, CONTAINED)
+        }
+        absent = ", ".join(f"{name} ({n})" for n, name, p in rows if p == NOT_APPLICABLE)
+        span = f"{rows[0][0]}-{rows[-1][0]}"
+        cells = [group, span, number[BLOCKED], number[CONTAINED], absent]
+        lines.append("|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|")
     return "\n".join(lines) + "\n"
 
 
@@ -176,4 +217,4 @@ def summary(results: dict[int, list[tuple[str, str]]]) -> list[str]:
 
 
 if __name__ == "__main__":
-    print(render(), end="")
+    print(groups() if sys.argv[1:] == ["groups"] else render(), end="")

@@ -1,4 +1,4 @@
-"""Rows 36 to 38: the gateway in front of sandboxes, by raw sockets."""
+"""Rows 36 and 37: the gateway in front of sandboxes, by raw sockets."""
 
 from __future__ import annotations
 
@@ -256,21 +256,3 @@ def test_cookies_and_origins(rest: Rest, server: CaissonServer, public: dict):
         key=None,
     )
     assert envd.status == 401 and envd.header("Access-Control-Allow-Credentials") is None
-
-
-@probe(38)
-def test_nothing_fetches_addresses_for_clients(rest: Rest, internet):
-    """Webhooks, template builds and git clones by the server do not exist. Whoever adds one of
-    them replaces this by an attempt on loopback and metadata addresses."""
-    internet.seen()
-    target = "http://169.254.169.254/latest/meta-data"
-    for path, body in (
-        ("/templates", {"name": "x", "dockerfile": f"FROM {target}"}),
-        ("/v2/templates", {"alias": "x"}),
-        ("/v3/templates", {"name": "x"}),
-        ("/events/webhooks", {"url": target}),
-        ("/webhooks", {"url": target}),
-    ):
-        answer = rest.post(path, body)
-        assert answer.status in (404, 405, 501), (path, answer)
-    assert [entry for entry in internet.seen() if not entry.startswith("dns")] == []

@@ -1,4 +1,4 @@
-"""Rows 45 to 48: secrets that must not be where they can be found."""
+"""Rows 45 and 46: secrets that must not be where they can be found."""
 
 from __future__ import annotations
 
@@ -171,17 +171,3 @@ def absent(rest: Rest, *paths: str) -> None:
 def test_there_are_no_placeholder_secrets(rest: Rest, world: World):
     """The server holds no secrets for sandboxes and swaps none into their traffic."""
     absent(rest, "/secrets", "/v2/secrets", "/api/v1/secrets")
-
-
-@probe(47)
-def test_the_server_runs_no_git(rest: Rest, server: CaissonServer, world: World):
-    """Repositories are cloned by programs inside sandboxes only."""
-    absent(rest, "/git", "/api/v1/repositories", "/api/v1/tasks")
-    for pid in server.program_pids():
-        with open(f"/proc/{pid}/cmdline", "rb") as command:
-            assert b"git" not in command.read()
-
-
-@probe(48)
-def test_there_are_no_credentials_of_tasks(rest: Rest, world: World):
-    absent(rest, "/api/v1/credentials", "/api/v1/tasks", "/api/v1/repositories")

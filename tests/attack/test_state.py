@@ -9,7 +9,7 @@ from guest import REFUSED, Guest, assert_refused
 from probes import probe
 
 from support.envd import Envd
-from support.rest import Response, Rest
+from support.rest import Rest
 from support.server import CaissonServer
 
 pytestmark = pytest.mark.timeout(120)
@@ -17,17 +17,10 @@ pytestmark = pytest.mark.timeout(120)
 IDENTITY = "cat /proc/sys/kernel/random/uuid; head -c 16 /dev/urandom | base64; date +%s"
 
 
-def there(answer: Response) -> Response:
-    """Skips where the server cannot save sandboxes yet."""
-    if answer.status in (404, 501):
-        pytest.skip(f"saving sandboxes is not there yet: {answer.body.decode()[:120]}")
-    return answer
-
-
 @probe(43)
 def test_snapshots_of_others(server: CaissonServer, rest: Rest, other_key: str, world):
     with rest.sandbox() as made:
-        saved = there(rest.post(f"/sandboxes/{made['sandboxID']}/snapshots", {}))
+        saved = rest.post(f"/sandboxes/{made['sandboxID']}/snapshots", {})
         assert saved.status == 201, saved
         snapshot = saved.json()["snapshotID"]
         try:
@@ -51,7 +44,7 @@ def test_paused_sandboxes_of_others(rest: Rest, other_key: str, world):
     made = rest.create()
     path = f"/sandboxes/{made['sandboxID']}"
     try:
-        assert there(rest.post(f"{path}/pause", {})).status == 204
+        assert rest.post(f"{path}/pause", {}).status == 204
         for action, body in (
             ("resume", {"timeout": 60}),
             ("connect", {"timeout": 60}),
@@ -70,9 +63,7 @@ def test_forks_are_not_twins(server: CaissonServer, rest: Rest, world):
     """The kernel's random numbers, the ids and the tokens of two copies of one sandbox differ from
     each other and from the original's; the token of one opens none of the others."""
     with rest.sandbox() as made:
-        forked = there(
-            rest.post(f"/sandboxes/{made['sandboxID']}/fork", {"count": 2, "timeout": 120})
-        )
+        forked = rest.post(f"/sandboxes/{made['sandboxID']}/fork", {"count": 2, "timeout": 120})
         assert forked.status == 201, forked
         copies = [entry["sandbox"] for entry in forked.json()]
         try:
@@ -105,7 +96,7 @@ def test_walls_stand_after_a_resume(server: CaissonServer, rest: Rest, calls: by
     made = rest.create()
     try:
         before = {a: Guest(server, made, a, calls).run(looks).out for a in ("root", "user")}
-        assert there(rest.post(f"/sandboxes/{made['sandboxID']}/pause", {})).status == 204
+        assert rest.post(f"/sandboxes/{made['sandboxID']}/pause", {}).status == 204
         for account, shown in before.items():
             guest = Guest(server, made, account, calls)  # connecting resumes
             assert guest.run(looks).out == shown, account

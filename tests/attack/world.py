@@ -6,8 +6,10 @@ import http.server
 import os
 import secrets
 import socket
+import tempfile
 import threading
 import time
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,8 +17,9 @@ from internet import Internet
 
 from support import census
 from support.envd import Envd
+from support.processes import envd_pid
 from support.rest import Rest
-from support.server import CaissonServer, find_binary
+from support.server import CaissonServer, executable_of, find_binary, process_tree
 
 # Of the whole machine. No other test changes them, so they can be compared.
 HOST_SETTINGS = [
@@ -102,6 +105,40 @@ class World:
             secret.decode("latin-1"),
         ]
 
+    def watched_pids(self) -> list[int]:
+        """Processes that live as long as the server does: its own, and two of the neighbour."""
+        mine = self.neighbour["sandboxID"]
+        holders = [
+            pid
+            for pid in census.processes_by_sandbox(self.server)[mine]
+            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(self.neighbour_secret.encode())
+        ]
+        assert len(holders) == 1, holders
+        return [*self.server.program_pids(), envd_pid(mine), *holders]
+
+    def strangers(self) -> list[str]:
+        """Processes on the host that come from the server and are neither its own nor in the cgroup
+        of a sandbox: where one would be that got out."""
+        program, tag = executable_of(self.server.process.pid), census.tag_of(self.server)
+        found = []
+        for pid in process_tree(self.server.process.pid):
+            try:
+                inside = f"/caisson-{tag}/" in Path(f"/proc/{pid}/cgroup").read_text()
+                name = Path(f"/proc/{pid}/comm").read_text().strip()
+            except OSError:
+                continue  # it has just ended
+            if not inside and executable_of(pid) not in ("", program):
+                found.append(f"{pid} {name}")
+        return found
+
+    def odd_cgroups(self) -> list[str]:
+        """Cgroups below the server's that are not the one of a sandbox that lives."""
+        records = self.server.data_dir / "engine/sandboxes"
+        alive = {path.stem for path in records.glob("*.json")}
+        mark = f"/caisson-{census.tag_of(self.server)}/"
+        names = census.take(self.server).get("cgroups", [])
+        return [name for name in names if name.partition(mark)[2] not in alive]
+
     def host_pids(self) -> list[int]:
         """Processes an attacker would like to touch: server, engine, the neighbour's."""
         mine = self.neighbour["sandboxID"]
@@ -111,6 +148,21 @@ class World:
             if mine in Path(f"/proc/{pid}/cgroup").read_text()
         ]
         return self.server.program_pids() + others
+
+
+def _host_mounts() -> list[str]:
+    """All of the host's, but for those of other tests that run meanwhile."""
+    others = f" {tempfile.gettempdir()}/caisson-test-"
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    return sorted(line for line in lines if others not in line)
+
+
+def _wait_until_none(what: Callable[[], list[str]], text: str) -> None:
+    """Sandboxes and helpers of the engine end a moment later than their tests."""
+    end = time.monotonic() + SETTLE_S
+    while left := what():
+        assert time.monotonic() < end, f"{text}: {left}"
+        time.sleep(0.1)
 
 
 def _digest(path: Path) -> str:
@@ -124,7 +176,8 @@ class Canaries:
         self.world = world
         self.before = self._fixed()
         self.descriptors = self._descriptors()
-        self.others = census.take(world.server).get("mounts", [])
+        self.mounts = _host_mounts()
+        self.cgroups = self._cgroups(world.watched_pids())
 
     def _fixed(self) -> dict[str, str]:
         server = self.world.server
@@ -138,6 +191,10 @@ class Canaries:
                 state[path] = Path(path).read_text(errors="replace")
         return state
 
+    @staticmethod
+    def _cgroups(pids: list[int]) -> dict[int, str]:
+        return {pid: Path(f"/proc/{pid}/cgroup").read_text() for pid in pids}
+
     def _descriptors(self) -> int:
         return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in self.world.server.program_pids())
 
@@ -147,7 +204,10 @@ class Canaries:
         for name, value in self.before.items():
             assert after[name] == value, f"changed on the host: {name}"
         assert world.listener.hits == [], f"reached the host's listener: {world.listener.hits}"
-        assert census.take(world.server).get("mounts", []) == self.others, "mounts on the host"
+        assert _host_mounts() == self.mounts, "mounts on the host"
+        assert self._cgroups(list(self.cgroups)) == self.cgroups, "moved to other cgroups"
+        _wait_until_none(world.odd_cgroups, "cgroups that belong to no sandbox")
+        _wait_until_none(world.strangers, "processes on the host")
         # The neighbour lives, has its secret, and its processes are its own.
         out, _, _ = world.neighbour_envd.run("cat /home/user/secret; ls /home/user | wc -l")
         assert out.decode() == f"{world.neighbour_secret}\n1\n", out

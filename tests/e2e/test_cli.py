@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +47,7 @@ def test_list_and_info(server: CaissonServer, made: str):
     table = caisson(server, "sandbox", "list").stdout.decode().splitlines()
     assert table[0].split()[:3] == ["ID", "TEMPLATE", "STATE"]
     assert any(line.startswith(made) and "who=cli" in line for line in table[1:])
+    assert made in caisson(server, "sandbox", "ls").stdout.decode()
     listed = json.loads(caisson(server, "sandbox", "list", "--json").stdout)
     assert made in [s["sandboxID"] for s in listed]
     info = caisson(server, "sandbox", "info", made).stdout.decode()
@@ -64,6 +66,22 @@ def test_exec_passes_everything_through(server: CaissonServer, made: str):
     assert killed.returncode == 128 + 9
     missing = caisson(server, "sandbox", "exec", made, "--", "no-such-program")
     assert missing.returncode == 125 and b"no-such-program" in missing.stderr
+
+
+def test_run_makes_a_sandbox_for_one_command(server: CaissonServer, rest: Rest, tmp_path: Path):
+    """S0-39: with its files, and gone after success, failure and what cannot even begin."""
+    (tmp_path / "a.py").write_text("import sys; print(open('b/data').read() + sys.stdin.read())")
+    (tmp_path / "data").write_bytes(b"of a file, ")
+    before = {one["sandboxID"] for one in rest.list()}
+    files = ["--file", f"{tmp_path}/a.py", "--file", f"{tmp_path}/data:/home/user/b/data"]
+    done = caisson(server, "sandbox", "run", *files, "--", "python3", "a.py", stdin=b"of a pipe")
+    assert (done.returncode, done.stdout) == (0, b"of a file, of a pipe\n"), done
+    assert caisson(server, "sandbox", "run", "--", "bash", "-c", "exit 7").returncode == 7
+    missing = caisson(server, "sandbox", "run", "--file", f"{tmp_path}/none", "--", "true")
+    assert missing.returncode == 125 and b"none" in missing.stderr
+    assert caisson(server, "sandbox", "run", "--", "no-such-program").returncode == 125
+    assert caisson(server, "sandbox", "run", "--template", "none", "--", "true").returncode == 125
+    assert {one["sandboxID"] for one in rest.list()} <= before
 
 
 def test_exec_carries_large_and_binary_data(server: CaissonServer, made: str):
@@ -154,11 +172,18 @@ def test_two_servers_cannot_share(server: CaissonServer, tmp_path):
         (["--database-url", "mysql://x"], b"sqlite:///"),
         (["--tls", "files", "--tls-cert", "/none", "--tls-key", "/none"], b"/none"),
         (["--listen", "nonsense"], b"nonsense"),
+        (["--set", "build_log_archive=/proc/none"], b"build_log_archive"),
     ],
 )
 def test_settings_that_cannot_work(tmp_path, args: list[str], word: bytes):
     done = serve("--data-dir", str(tmp_path / "d"), "--listen", "127.0.0.1:0", *args)
     assert done.returncode in (1, 2) and word in done.stderr, done
+
+
+def test_a_misspelled_setting_is_told(make_server):
+    server = make_server(env={"CAISSON_MAX_SANDBOXS": "3", "CAISSON_MAX_FORKS": "3"})
+    told = [line for line in server.log_since(0).splitlines() if "no such setting" in line]
+    assert len(told) == 1 and "CAISSON_MAX_SANDBOXS" in told[0], told
 
 
 def test_a_key_from_the_environment(make_server):
@@ -201,9 +226,9 @@ def test_the_page(rest: Rest):
     assert root.status == 302 and root.header("location") == "/app"
     page = rest.get("/app", key=None)
     assert page.status == 200 and page.header("content-type").startswith("text/html")
-    assert f"E2B_API_URL=http://127.0.0.1:{rest.server.port}".encode() in page.body
+    assert b'<div id="root">' in page.body and page.header("cache-control") == "no-cache"
     assert "default-src 'none'" in page.header("content-security-policy")
-    assert rest.get("/app/style.css", key=None).header("content-type").startswith("text/css")
+    assert rest.get("/app/icon.svg", key=None).header("content-type") == "image/svg+xml"
     refused = rest.request("POST", "/health", {})
     assert refused.status == 405 and refused.header("allow") == "GET"
 

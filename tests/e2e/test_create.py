@@ -182,6 +182,14 @@ def test_without_a_valid_key(rest: Rest, key: str | None):
         assert_error(rest.request(method, path, body, headers=headers, key=None), 401)
 
 
+@pytest.mark.quick
+def test_templates_are_listed(rest: Rest):
+    (base,) = (one for one in rest.get("/templates").json() if "base" in one["aliases"])
+    assert base["cpuCount"] > 0 and base["memoryMB"] > 0
+    with rest.sandbox(templateID="base") as made:
+        assert made["templateID"] == base["templateID"]
+
+
 def test_template_by_its_id(rest: Rest):
     with rest.sandbox() as made:
         with rest.sandbox(templateID=made["templateID"]) as again:

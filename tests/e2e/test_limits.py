@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import time
 from collections.abc import Callable
@@ -11,7 +12,7 @@ import pytest
 from e2b import RateLimitException, Sandbox
 from support.cli import caisson
 from support.envd import Envd
-from support.rest import Rest, assert_error
+from support.rest import Rest, assert_error, assert_refusal
 from support.server import CaissonServer
 
 pytestmark = pytest.mark.timeout(180)
@@ -120,37 +121,37 @@ def test_memory_is_not_promised_twice(make_server: Callable[..., CaissonServer])
         rest.kill(rest.create(limits={"memoryMB": 100}))
 
 
-def test_keys_of_their_own_limits():
-    server = CaissonServer()
-    options = ("--data-dir", str(server.data_dir))
-    small = caisson(None, "key", "add", "ci", "--limit", "max_sandboxes=1", *options)
+def test_keys_of_their_own_limits(make_server):
+    server = make_server()
+    rest = Rest(server)
+    small = caisson(server, "key", "add", "ci", "--limit", "max_sandboxes=1")
     assert small.returncode == 0, small
-    gone = json.loads(caisson(None, "key", "add", "gone", "--json", *options).stdout)
-    assert caisson(None, "key", "revoke", gone["id"], *options).returncode == 0
-    listed = json.loads(caisson(None, "key", "list", "--json", *options).stdout)
-    assert [(k["name"], k["revoked"], k["limits"]) for k in listed] == [
+    gone = json.loads(caisson(server, "key", "add", "gone", "--json").stdout)
+    assert rest.get("/v2/sandboxes", key=gone["key"]).status == 200
+    assert caisson(server, "key", "revoke", gone["id"]).returncode == 0
+    assert rest.get("/v2/sandboxes", key=gone["key"]).status == 401
+    listed = json.loads(caisson(server, "key", "list", "--json").stdout)
+    assert [(k["name"], bool(k["revoked_at"]), k["limits"]) for k in listed] == [
         ("ci", False, {"max_sandboxes": 1}),
         ("gone", True, {}),
     ]
-    wrong = caisson(None, "key", "limit", listed[0]["id"], "wings=2", *options)
+    wrong = caisson(server, "key", "limit", listed[0]["id"], "wings=2")
     assert wrong.returncode == 1 and b"wings" in wrong.stderr
-    changed = caisson(None, "key", "limit", listed[0]["id"], "rate_limit=1000", *options)
+    changed = caisson(server, "key", "limit", listed[0]["id"], "rate_limit=1000")
     assert changed.returncode == 0
-    with server:
-        rest = Rest(server)
-        key = small.stdout.decode().strip()
-        made = rest.post("/v2/sandboxes", {"templateID": "base"}, key=key)
-        assert made.status == 201, made
-        assert_error(rest.post("/v2/sandboxes", {"templateID": "base"}, key=key), 429, "at once")
-        with rest.sandbox():
-            pass  # the first key is not concerned
-        assert rest.get("/v2/sandboxes", key=gone["key"]).status == 401
-        # What belongs to one key does not exist for the other.
-        sandbox_id = made.json()["sandboxID"]
-        assert_error(rest.get(f"/api/v1/sandboxes/{sandbox_id}/timeline"), 404)
-        assert timeline(rest, sandbox_id, key=key)[0]["type"] == "created"
-        assert rest.delete(f"/sandboxes/{sandbox_id}", key=key).status == 204
-        assert timeline(rest, sandbox_id, key=key)[-1]["reason"] == "request"
+    key = small.stdout.decode().strip()
+    made = rest.post("/v2/sandboxes", {"templateID": "base"}, key=key)
+    assert made.status == 201, made
+    assert_error(rest.post("/v2/sandboxes", {"templateID": "base"}, key=key), 429, "at once")
+    with rest.sandbox():
+        pass  # the first key is not concerned
+    # What belongs to one key does not exist for the other, unless they are of the same user.
+    sandbox_id = made.json()["sandboxID"]
+    assert_refusal(rest.get(f"/api/v1/sandboxes/{sandbox_id}/timeline"), 404)
+    same = caisson(server, "key", "add", "ci2", "--user", listed[0]["user_id"]).stdout
+    assert timeline(rest, sandbox_id, key=same.decode().strip())[0]["type"] == "created"
+    assert rest.delete(f"/sandboxes/{sandbox_id}", key=key).status == 204
+    assert timeline(rest, sandbox_id, key=key)[-1]["reason"] == "request"
 
 
 # -- one sandbox -----------------------------------------------------------------------------------
@@ -184,14 +185,103 @@ def test_limits_change_while_it_runs(make_server: Callable[..., CaissonServer]):
     assert changed.status == 200, changed
     assert changed.json()["pids"] == 400 and changed.json()["memoryMB"] == 300
     assert run(server, made, crowd) == ""
-    for wrong in ({"memoryMB": 10**6}, {"diskSizeMB": 999}, {"openFiles": 99}, {"wings": 1}, {}):
-        assert_error(rest.request("PATCH", f"{path}/limits", wrong), 400)
+    for wrong in ({"memoryMB": 10**6}, {"diskSizeMB": 999}, {"diskSizeMB": 11000}, {"openFiles": 10**6}):
+        assert_refusal(rest.request("PATCH", f"{path}/limits", wrong), 400)
+    for wrong in ({"wings": 1}, {}):
+        assert_refusal(rest.request("PATCH", f"{path}/limits", wrong), 422)
     server.crash()
     server.restart()
     assert rest.get(path).json()["limits"] == changed.json()
     assert rest.detail(made)["memoryMB"] == 300
     assert "limits_set" in [event["type"] for event in timeline(rest, made)]
     assert run(server, made, crowd) == ""
+
+
+def test_open_files_and_output_change_while_commands_run(make_server: Callable[..., CaissonServer]):
+    server = make_server(["--set", "sandbox_output_kbps=1"])
+    rest = Rest(server)
+    made = rest.create(timeout=600)
+    path = f"/api/v1/sandboxes/{made['sandboxID']}"
+    # It waits, asks how many files it may open, and then prints for a quarter of an hour at its rate.
+    stream = Envd(server, made).start(
+        "until [ -e /tmp/go ]; do sleep 0.05; done; ulimit -n; ulimit -Hn; head -c 1000000 /dev/zero | tr '\\0' x")
+    stream.next()
+    changed = rest.request("PATCH", f"{path}/limits", {"openFiles": 123, "outputKBps": 0})
+    assert changed.status == 200, changed
+    assert changed.json()["openFiles"] == 123 and changed.json()["outputKBps"] == 0
+    run(server, made, "touch /tmp/go")
+    out, _, end = stream.rest()
+    assert out.startswith(b"123\n123\n") and len(out) == 8 + 1_000_000, (out[:100], len(out), end)
+    assert run(server, made, "ulimit -n; python3 -c 'x = [open(\"/dev/null\") for _ in range(200)]' 2>&1 | tail -1") == (
+        "123\nOSError: [Errno 24] Too many open files: '/dev/null'\n")
+    more = rest.request("PATCH", f"{path}/limits", {"openFiles": 124})
+    assert_refusal(more, 400, contains="only be lowered")
+    # Both stay over a crash of the server, a pause and a cold start.
+    slow = rest.request("PATCH", f"{path}/limits", {"outputKBps": 200})
+    assert slow.status == 200, slow
+    server.crash()
+    server.restart()
+    for memory in (True, False):
+        assert rest.post(f"/sandboxes/{made['sandboxID']}/pause", {"memory": memory}).status == 204
+        assert rest.post(f"/sandboxes/{made['sandboxID']}/connect", {"timeout": 600}).status == 201
+        assert rest.get(path).json()["limits"] == slow.json()
+        assert run(server, made, "ulimit -n; ulimit -Hn").split() == ["123", "123"]
+        begin = time.monotonic()
+        assert len(run(server, made, "head -c 400000 /dev/zero | tr '\\0' x")) == 400000
+        assert time.monotonic() - begin > 1
+
+
+def test_a_disk_grows_while_its_sandbox_is_paused(watchful: CaissonServer):
+    rest = Rest(watchful)
+    made = rest.create(timeout=600, limits={"diskSizeMB": 64})
+    path = f"/api/v1/sandboxes/{made['sandboxID']}"
+    free = "df --output=avail -m / | tail -1"
+    assert int(run(watchful, made, free)) < 64
+    run(watchful, made, "head -c 20000000 /dev/urandom > data; sha256sum data > sum; sleep 1000 > /dev/null 2>&1 & echo $! > pid")
+    assert_refusal(rest.request("PATCH", f"{path}/limits", {"diskSizeMB": 300}), 400, contains="pause it first")
+    assert rest.post(f"/sandboxes/{made['sandboxID']}/pause").status == 204
+    assert_refusal(rest.request("PATCH", f"{path}/limits", {"diskSizeMB": 50}), 400, contains="64 MB")
+    changed = rest.request("PATCH", f"{path}/limits", {"diskSizeMB": 300, "pids": 77})
+    assert changed.status == 200, changed
+    assert changed.json()["diskSizeMB"] == 300 and changed.json()["pids"] == 77
+    assert rest.post(f"/sandboxes/{made['sandboxID']}/connect", {"timeout": 600}).status == 201
+    # The same process, the same files, more room.
+    assert run(watchful, made, "kill -0 $(cat pid) && sha256sum -c sum") == "data: OK\n"
+    assert int(run(watchful, made, free)) > 200
+    assert run(watchful, made, "head -c 150000000 /dev/zero > more && stat -c %s more") == "150000000\n"
+    rest.kill(made)
+
+
+def test_a_key_bounds_the_sandboxes_it_makes(make_server: Callable[..., CaissonServer]):
+    server = make_server()
+    rest = Rest(server)
+    added = caisson(
+        server, "key", "add", "small", "--limit", "max_sandbox_memory_mb=200", "--limit", "max_sandbox_pids=50",
+        "--limit", "max_sandbox_open_files=90", "--limit", "max_timeout_s=100", "--json")
+    assert added.returncode == 0, added
+    key = json.loads(added.stdout)["key"]
+
+    def ask(**fields):
+        return rest.post("/v2/sandboxes", {"templateID": "base", **fields}, key=key)
+
+    assert_error(ask(timeout=90, limits={"memoryMB": 201}), 400, "limits.memoryMB must be from 16 to 200")
+    assert_error(ask(timeout=101), 400, "Timeout cannot be greater than 100 seconds")
+    # What nobody asked for is cut: the server's defaults are 1024 MB, 4096 processes and 300 s.
+    made = ask()
+    assert made.status == 201, made
+    inside = Envd(server, made.json())
+    out, err, _ = inside.run("ulimit -n; for i in $(seq 80); do sleep 1 & done; wait")
+    assert out == b"90\n" and b"Resource temporarily unavailable" in err
+    path = f"/api/v1/sandboxes/{made.json()['sandboxID']}"
+    limits = rest.get(path, key=key).json()["limits"]
+    assert (limits["memoryMB"], limits["pids"], limits["openFiles"]) == (200, 50, 90)
+    assert_refusal(rest.request("PATCH", f"{path}/limits", {"pids": 51}, key=key), 400)
+    # Another limit of the key holds at once.
+    key_id = json.loads(added.stdout)["id"]
+    assert caisson(server, "key", "limit", key_id, "max_sandbox_pids=default").returncode == 0
+    raised = rest.request("PATCH", f"{path}/limits", {"pids": 400}, key=key)
+    assert raised.status == 200 and raised.json()["pids"] == 400
+    assert rest.delete(f"/sandboxes/{made.json()['sandboxID']}", key=key).status == 204
 
 
 @pytest.mark.parametrize(
@@ -201,7 +291,7 @@ def test_limits_change_while_it_runs(make_server: Callable[..., CaissonServer]):
         ({"cpuCount": 1000}, "limits.cpuCount"),
         ({"diskSizeMB": 10**9}, "limits.diskSizeMB"),
         ({"pids": 0}, "limits.pids"),
-        ({"openFiles": 10**6}, "limits.openFiles"),
+        ({"openFiles": 10**9}, "limits.openFiles must be from 64 to"),
         ({"pids": "many"}, "limits.pids must be an integer"),
         ({"wings": 2}, "there is no limit 'wings'"),
         ("all", "limits must be an object"),
@@ -236,7 +326,7 @@ def test_too_many_processes_are_in_the_timeline(watchful: CaissonServer):
 
 def test_a_full_disk_is_in_the_timeline(watchful: CaissonServer):
     rest = Rest(watchful)
-    with rest.sandbox() as made:
+    with rest.sandbox(limits={"diskSizeMB": 64}) as made:
         bomb = "dd if=/dev/zero of=/tmp/fill bs=1M 2>&1"
         assert "No space left on device" in run(watchful, made, bomb)
         event = wait_for_event(rest, made, "disk_full")
@@ -285,7 +375,42 @@ def test_diagnostics_of_a_living_and_of_an_ended_sandbox(watchful: CaissonServer
     assert "created" in told and "killed on request" in told
 
 
-def test_storage_is_the_operators_business(watchful: CaissonServer):
-    use = Rest(watchful).get("/api/v1/storage").json()
-    assert set(use) == {"running", "paused", "snapshots"}
-    assert all(set(part) == {"count", "memoryBytes", "diskBytes"} for part in use.values())
+def saved_gauges(rest: Rest) -> dict[tuple[str, str], int]:
+    """`caisson_saved_bytes` by its labels `kind` and `part`."""
+    found = re.findall(
+        r'^caisson_saved_bytes\{kind="(\w+)",part="(\w+)"\} (\S+)$',
+        rest.get("/metrics").body.decode(), re.MULTILINE)
+    return {(kind, part): int(float(value)) for kind, part, value in found}
+
+
+def test_storage_is_counted(make_server):
+    """What is saved by two sandboxes of known sizes, in the answer and in the numbers; and gone."""
+    server = make_server()
+    rest = Rest(server)
+    empty = {"count": 0, "memoryBytes": 0, "diskBytes": 0}
+    assert rest.get("/api/v1/storage").json() == {
+        "running": empty, "paused": empty, "snapshots": empty}
+    assert set(saved_gauges(rest).values()) == {0}
+    made = rest.create(timeout=300)
+    out, _, end = Envd(server, made).run("head -c 20000000 /dev/urandom > data && sync && echo ok")
+    assert out == b"ok\n", end
+    snapshot = rest.post(f"/sandboxes/{made['sandboxID']}/snapshots", {}).json()["snapshotID"]
+    assert rest.post(f"/sandboxes/{made['sandboxID']}/pause").status == 204
+    use = rest.get("/api/v1/storage").json()
+    assert use["running"] == empty
+    (layer,) = (server.data_dir / "engine/layers").glob("*.img")
+    gauges = saved_gauges(rest)
+    for kind, counted in (("paused", use["paused"]), ("snapshot", use["snapshots"])):
+        assert counted["count"] == 1
+        assert 20_000_000 < counted["diskBytes"] < 60_000_000, counted
+        assert counted["memoryBytes"] > 100_000, counted  # of envd alone
+        assert gauges[kind, "disk"] == counted["diskBytes"]
+        assert gauges[kind, "memory"] == counted["memoryBytes"]
+    saved = rest.get(f"/api/v1/sandboxes/{made['sandboxID']}").json()["saved"]
+    assert {k: saved[k] for k in ("memoryBytes", "diskBytes")} == {
+        k: use["paused"][k] for k in ("memoryBytes", "diskBytes")}
+    assert use["snapshots"]["diskBytes"] <= layer.stat().st_blocks * 512
+    assert rest.delete(f"/templates/{snapshot}").status == 204
+    assert rest.kill(made).status == 204
+    assert rest.get("/api/v1/storage").json()["snapshots"] == empty
+    assert set(saved_gauges(rest).values()) == {0}

@@ -77,7 +77,7 @@ def test_the_states_on_the_wire(rest: Rest):
 
 
 @pytest.mark.quick
-def test_open_files_and_terminals_survive(rest: Rest):
+def test_open_files_survive(rest: Rest):
     with rest.sandbox(timeout=300) as made:
         envd = Envd(rest.server, made)
         script = "exec 7>/tmp/log; for i in $(seq 100000); do echo $i >&7; sleep 0.02; done"
@@ -110,7 +110,8 @@ def test_the_clock_is_right_after_a_resume(rest: Rest):
         pause(rest, made)
         time.sleep(1.5)
         connect(rest, made)
-        assert abs(float(envd.run("date +%s.%N")[0]) - time.time()) < 1
+        before = time.time()
+        assert before - 1 < float(envd.run("date +%s.%N")[0]) < time.time() + 1
 
 
 def test_many_connects_resume_once(rest: Rest):

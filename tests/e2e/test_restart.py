@@ -25,7 +25,7 @@ def populate(rest: Rest) -> tuple[dict, int]:
     made = rest.create(timeout=900, metadata={"kept": "yes"}, envVars={"KEPT": "env"})
     envd = Envd(rest.server, made)
     envd.request("POST", "/files?path=kept.txt", b"kept", OCTETS)
-    stream = envd.start("i=0; while :; do i=$((i+1)); echo $i > /tmp/count; sleep 0.1; done")
+    stream = envd.start("i=0; while :; do i=$((i+1)); echo $i > /tmp/new; mv /tmp/new /tmp/count; sleep 0.1; done")
     pid = stream.next()["event"]["start"]["pid"]
     stream.close()
     return made, pid
@@ -39,9 +39,10 @@ def check_alive(rest: Rest, made: dict, pid: int, before: dict) -> None:
     assert envd.request("GET", "/files?path=kept.txt").body == b"kept"
     assert envd.run("echo $KEPT")[0] == b"env\n"
     assert pid in [p["pid"] for p in envd.ok("process.Process/List")["processes"]]
-    first = int(envd.run("cat /tmp/count")[0])
-    time.sleep(0.5)
-    assert int(envd.run("cat /tmp/count")[0]) > first
+    wait = "while [ ! -e /tmp/count ]; do sleep 0.1; done; cat /tmp/count"
+    first = int(envd.run(wait)[0])
+    goes_on = f"while [ $(cat /tmp/count) -le {first} ]; do sleep 0.1; done"
+    assert envd.run(f"timeout 30 sh -c '{goes_on}' && echo yes")[0] == b"yes\n"
     stream = envd.open("process.Process/Connect", {"process": {"pid": pid}})
     assert stream.next()["event"]["start"]["pid"] == pid
     stream.close()

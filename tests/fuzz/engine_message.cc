@@ -33,6 +33,7 @@ void DecodeAll(engine::Message message) {
   (void)DecodeStatus(message.head);
   (void)GetString(message.head, "op");
   (void)GetInt(message.head, "call");
+  (void)GetInt(message.head, "port");
   (void)GetStrings(message.head, "ids");
   if (auto reason = GetString(message.head, "reason")) (void)DecodeExitReason(*reason);
   std::string body = message.body;

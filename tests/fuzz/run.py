@@ -3,7 +3,7 @@
 
     tests/fuzz/run.py [--seconds N] [--jobs N] [WORD...]     only targets whose name contains a WORD
 
-Inputs that reach new code are kept in build-fuzz/corpus, so that a later run goes on where this one
+Inputs that reach new code are kept in build-asan/corpus, so that a later run goes on where this one
 ended. An input that breaks something is kept in build/test-results/fuzz; the report says how to run
 it again, and it belongs into tests/fuzz/corpus once the mistake is mended.
 """
@@ -22,11 +22,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests/fuzz"
-BUILD = ROOT / "build-fuzz"
+BUILD = ROOT / "build-asan"
 ARTIFACTS = ROOT / "build/test-results/fuzz"
 
-DICTIONARIES = {"http": "http.dict", "gateway": "http.dict", "connect": "json.dict", "e2b_body": "json.dict",
-                "envd": "json.dict", "engine": "json.dict", "saved": "json.dict"}
+DICTIONARIES = {"http": "http.dict", "gateway": "http.dict", "git_broker": "http.dict", "connect": "json.dict", "e2b_body": "json.dict",
+                "envd": "json.dict", "engine": "json.dict", "saved": "json.dict",
+                "build_files": "json.dict", "build_project": "json.dict", "build_answer": "json.dict"}
 # What a single input may take: time shows what is quadratic, memory what trusts a length it was told.
 BOUNDS = ("-timeout=5", "-malloc_limit_mb=64", "-rss_limit_mb=1024", "-max_len=32768")
 
@@ -43,9 +44,9 @@ def targets() -> list[str]:
 
 
 def build(names: list[str]) -> None:
-    if not (BUILD / "build.ninja").exists():
-        subprocess.run(["cmake", "--preset", "fuzz"], cwd=ROOT, check=True, timeout=120, stdout=subprocess.DEVNULL)
-    subprocess.run(["ninja", "-C", str(BUILD), *(f"fuzz_{name}" for name in names)], check=True, timeout=900)
+    # Each time: the preset may have changed since the folder was made.
+    subprocess.run(["cmake", "--preset", "asan"], cwd=ROOT, check=True, timeout=120, stdout=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-C", str(BUILD), *(f"fuzz_{name}" for name in names)], check=True, timeout=2400)
 
 
 def describe(log: str) -> str:
@@ -67,7 +68,8 @@ def run(name: str, seconds: int) -> Finding:
                f"-artifact_prefix={ARTIFACTS}/{name}-", str(corpus), str(HERE / "corpus" / name)]
     command += [f"-dict={HERE / file}" for prefix, file in DICTIONARIES.items() if name.startswith(prefix)]
     environment = dict(os.environ, ASAN_OPTIONS="quarantine_size_mb=32:allocator_may_return_null=0",
-                       UBSAN_OPTIONS="print_stacktrace=1", ASAN_SYMBOLIZER_PATH="/usr/bin/llvm-symbolizer-19")
+                       UBSAN_OPTIONS="print_stacktrace=1", ASAN_SYMBOLIZER_PATH="/usr/bin/llvm-symbolizer-19",
+                       LLVM_PROFILE_FILE="/dev/null")  # what a fuzzer reaches, no test has looked at
     log_path = ARTIFACTS / f"{name}.log"
     with open(log_path, "wb") as log:
         try:
@@ -97,7 +99,7 @@ def write_report(path: str, findings: list[Finding]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=int(os.environ.get("FUZZ_SECONDS") or 60))
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1))
     parser.add_argument("words", nargs="*", default=[word for word in [os.environ.get("TEST_CASE")] if word])
     options = parser.parse_args()
     names = [name for name in targets() if not options.words or any(word in name for word in options.words)]

@@ -50,6 +50,13 @@ class Subject:
         cls, rest: Rest, seed: int = 0, memory_kb: int = 4096, file_kb: int = 16384, **fields
     ) -> Subject:
         made = rest.create(**{"timeout": 900, **fields})
+        return cls.inhabit(rest, made, seed, memory_kb, file_kb)
+
+    @classmethod
+    def inhabit(
+        cls, rest: Rest, made: dict, seed: int = 0, memory_kb: int = 4096, file_kb: int = 16384
+    ) -> Subject:
+        """Puts the program into a sandbox that is there."""
         subject = cls(rest, made)
         envd = Envd(rest.server, made)
         sent = envd.request("POST", "/files?path=held.py", PROGRAM.read_bytes(), OCTETS)

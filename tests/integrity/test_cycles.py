@@ -16,6 +16,7 @@ from support.rest import Rest
 
 CYCLES = number_from("INTEGRITY_CYCLES", 1000)
 SANDBOXES = 4
+LARGE_KB = 20480  # enough for what does not go CRIU's way, see engine/large_areas.h
 AUTOMATIC = {"autoPause": True, "autoResume": {"enabled": True}}
 
 
@@ -55,8 +56,9 @@ def bring_back(subject: Subject, number: int, tally: Tally) -> None:
 
 def run_cycles(rest: Rest, seed: int, cycles: int, stop: threading.Event) -> Tally:
     tally = Tally()
-    subject = Subject.start(rest, seed, **AUTOMATIC)
-    with Mirror(seed) as mirror:
+    memory = {"memory_kb": LARGE_KB} if seed == 0 else {}
+    subject = Subject.start(rest, seed, **memory, **AUTOMATIC)
+    with Mirror(seed, **memory) as mirror:
         for number in range(1, cycles + 1):
             if stop.is_set():
                 break

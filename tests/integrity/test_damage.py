@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from subject import Subject
+from subject import OCTETS, Subject, wait_for
 
 from support.envd import Envd
 from support.rest import Rest, assert_error
 from support.server import CaissonServer
 
 SMALL = {"memory_kb": 512, "file_kb": 512}
+ANOTHER_BOOT = "00000000-0000-0000-0000-000000000000"
 
 
 def flip(path: Path, at: int) -> None:
@@ -28,7 +31,7 @@ def flip_core(saved: Path) -> None:
 
 def flip_pages(saved: Path) -> None:
     """As if the host had been restarted: only then the pages, which may be many, are looked at."""
-    change_manifest(saved, host_boot_id="00000000-0000-0000-0000-000000000000")
+    change_manifest(saved, host_boot_id=ANOTHER_BOOT)
     flip(max(saved.glob("memory/pages-*.img"), key=lambda p: p.stat().st_size), 12345)
 
 
@@ -47,7 +50,7 @@ def change_manifest(folder: Path, **changes) -> None:
 
 
 def another_format(saved: Path) -> None:
-    change_manifest(saved, format=2)
+    change_manifest(saved, format=99)
 
 
 def half_a_manifest(saved: Path) -> None:
@@ -76,6 +79,13 @@ def tree_of(subject: Subject) -> bytes:
     return out
 
 
+def clocks(envd: Envd) -> dict[str, float]:
+    """What a process inside reads from its clocks."""
+    names = {"monotonic": "CLOCK_MONOTONIC", "boot": "CLOCK_BOOTTIME", "real": "CLOCK_REALTIME"}
+    reads = ", ".join(f"'{name}': t.clock_gettime(t.{clock})" for name, clock in names.items())
+    return json.loads(envd.run(f'python3 -c "import json, time as t; print(json.dumps({{{reads}}}))"')[0])
+
+
 # The damage and what the answer says of it.
 MEMORY = [
     (flip_core, "damaged"),
@@ -84,7 +94,7 @@ MEMORY = [
     (lose_a_file, "missing"),
 ]
 MANIFEST = [
-    (another_format, "another version of Caisson (format 2"),
+    (another_format, "another version of Caisson (format 99"),
     (half_a_manifest, "manifest is damaged"),
     (no_manifest, "manifest is missing"),
     (anothers_manifest, "manifest is another's"),
@@ -127,6 +137,30 @@ def test_damaged_memory_is_refused_and_the_files_are_kept(make_server):
         subject.pause()
         subject.connect()
         assert tree_of(subject) == tree
+
+
+@pytest.mark.timeout(120)
+def test_intact_memory_is_continued_after_a_restart_of_the_host(make_server):
+    """As far as a test can tell: all pages are compared with their checksums, and the clocks inside
+    go on. Real restarts also set the host's monotonic clock back."""
+    server = make_server()
+    ((subject, tree),) = prepared(server, 1)
+    subject.connect()
+    envd = Envd(server, subject.made)
+    before = clocks(envd)
+    subject.pause()
+    damage(server, [subject], [lambda saved: change_manifest(saved, host_boot_id=ANOTHER_BOOT)])
+    outside = time.monotonic()
+    subject.connect()
+    subject.check()
+    assert tree_of(subject) == tree
+    first, second = clocks(envd), clocks(envd)
+    for name, value in before.items():
+        assert value <= first[name] <= second[name], name
+    # Nobody waits inside for a time that never comes.
+    assert envd.run("timeout 20 sleep 0.2 && echo slept")[0] == b"slept\n"
+    assert second["monotonic"] - before["monotonic"] < 60 + time.monotonic() - outside
+    assert abs(second["real"] - time.time()) < 30
 
 
 @pytest.mark.timeout(180)
@@ -198,3 +232,85 @@ def test_a_missing_layer_is_named(make_server):
     hidden.rename(layers[0])
     server.restart()
     Subject(rest, rest.create(templateID=name), subject.seen).check()
+
+
+KEPT_FILE = b"kept by the layer " * 16
+
+
+def place_of(image: int, data: bytes) -> int:
+    """Where in a sparse file this is."""
+    end = os.fstat(image).st_size
+    at = os.lseek(image, 0, os.SEEK_DATA)
+    while at < end:
+        hole = os.lseek(image, at, os.SEEK_HOLE)
+        found = os.pread(image, hole - at, at).find(data)
+        if found >= 0:
+            return at + found
+        at = os.lseek(image, hole, os.SEEK_DATA)
+    raise AssertionError("it is not there")
+
+
+def flip_layer(layer: Path) -> int:
+    """One bit of file contents, which no checksum of the file system in it covers; says where."""
+    image = os.open(layer, os.O_RDWR)
+    at = place_of(image, KEPT_FILE) + 100
+    os.pwrite(image, bytes([KEPT_FILE[100] ^ 1]), at)
+    os.close(image)
+    return at
+
+
+@pytest.mark.timeout(180)
+def test_a_flipped_bit_in_a_layer_is_refused_and_nothing_is_deleted(make_server):
+    server = make_server()
+    rest = Rest(server)
+    made = rest.create(timeout=900)
+    written = Envd(server, made).request("POST", "/files?path=kept", KEPT_FILE, OCTETS)
+    assert written.status == 200, written
+    name = rest.post(f"/sandboxes/{made['sandboxID']}/snapshots", {}).json()["snapshotID"]
+    copy = rest.create(templateID=name, timeout=900)
+    assert rest.post(f"/sandboxes/{copy['sandboxID']}/pause").status == 204
+    (layer,) = (server.data_dir / "engine/layers").glob("*.img")
+    intact = layer.stat()
+    at = flip_layer(layer)
+    # Without a restart of anything: the file is not the one that was looked at before.
+    for refused in (
+        rest.post("/v2/sandboxes", {"templateID": name, "timeout": 60}),
+        rest.post(f"/sandboxes/{copy['sandboxID']}/connect", {"timeout": 60}),
+    ):
+        assert_error(refused, refused.status, f"layer {layer.name[:12]} of its disk is damaged")
+    assert rest.detail(copy)["state"] == "paused"
+    # Not even its time tells: only a restart of the host would make anybody look again.
+    os.utime(layer, ns=(intact.st_atime_ns, intact.st_mtime_ns))
+    server.stop()
+    os.removexattr(layer, "user.caisson.checked")
+    server.restart()
+    wait_for(lambda: "cannot be started any more" in server.log_since(0), "the log says so at the start")
+    answer = rest.post("/v2/sandboxes", {"templateID": name, "timeout": 60})
+    assert_error(answer, answer.status, "damaged")
+    assert layer.exists()
+    with open(layer, "r+b") as image:
+        image.seek(at)
+        image.write(KEPT_FILE[100:101])
+    with rest.sandbox(templateID=name) as whole:
+        assert Envd(server, whole).run("cat kept")[0] == KEPT_FILE
+    assert rest.post(f"/sandboxes/{copy['sandboxID']}/connect", {"timeout": 60}).status == 201
+    assert Envd(server, copy).run("cat kept")[0] == KEPT_FILE
+
+
+@pytest.mark.timeout(120)
+def test_holes_and_zeros_of_a_layer_are_the_same(make_server):
+    """Who copies a data directory to another disk may get other holes, and nothing is damaged."""
+    server = make_server()
+    rest = Rest(server)
+    subject = Subject.start(rest, **SMALL)
+    name = subject.snapshot()
+    server.stop()
+    (layer,) = (server.data_dir / "engine/layers").glob("*.img")
+    before = layer.stat()
+    image = os.open(layer, os.O_WRONLY)
+    os.pwrite(image, bytes(4096), os.lseek(image, 0, os.SEEK_HOLE))  # a block, no hole is smaller
+    os.fsync(image)
+    os.close(image)
+    assert layer.stat().st_blocks > before.st_blocks and layer.stat().st_size == before.st_size
+    server.restart()
+    subject.copy_of(name).check()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
+import signal
 import socket
 import time
 from pathlib import Path
@@ -35,6 +37,13 @@ def processes_by_sandbox(server: CaissonServer) -> dict[str, list[int]]:
 def sandbox_pids(server: CaissonServer) -> list[int]:
     """Every process inside a sandbox of this server."""
     return [pid for pids in processes_by_sandbox(server).values() for pid in pids]
+
+
+def kill_sandbox(server: CaissonServer, sandbox_id: str) -> None:
+    """Ends all its processes, as if it had died; with the first of them the others go, too."""
+    for pid in processes_by_sandbox(server)[sandbox_id]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def first_processes(pids: list[int]) -> int:

@@ -62,6 +62,21 @@ class Stream:
     def next(self) -> dict:
         return next(iter(self))
 
+    def rest(self) -> tuple[bytes, bytes, dict]:
+        """Follows a command to its end: (stdout, stderr, end event)."""
+        out, err, end = b"", b"", {}
+        try:
+            for message in self:
+                event = message["event"]
+                data = event.get("data", {})
+                out += base64.b64decode(data.get("stdout", ""))
+                err += base64.b64decode(data.get("stderr", ""))
+                end = event.get("end", end)
+            assert self.error is None, self.error
+        finally:
+            self.close()
+        return out, err, end
+
     def close(self) -> None:
         self.answer.close()
         self.connection.close()
@@ -143,16 +158,4 @@ class Envd:
 
     def run(self, command: str, **options) -> tuple[bytes, bytes, dict]:
         """Runs a command to its end: (stdout, stderr, end event)."""
-        stream = self.start(command, **options)
-        out, err, end = b"", b"", {}
-        try:
-            for message in stream:
-                event = message["event"]
-                data = event.get("data", {})
-                out += base64.b64decode(data.get("stdout", ""))
-                err += base64.b64decode(data.get("stderr", ""))
-                end = event.get("end", end)
-            assert stream.error is None, stream.error
-        finally:
-            stream.close()
-        return out, err, end
+        return self.start(command, **options).rest()

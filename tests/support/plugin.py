@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from support.postgres import Postgres
 from support.rest import Rest
 from support.server import CaissonServer
 
@@ -38,15 +39,29 @@ def make_server() -> Iterator[Callable[..., CaissonServer]]:
         return instance.start()
 
     yield make
-    errors = []
+    errors: list[BaseException] = []
     for instance in made:
         _running.remove(instance)
         try:
             instance.close()
-        except Exception as error:  # close them all before failing
+        except BaseException as error:  # close them all before failing, also when time is over
             errors.append(error)
     if errors:
         raise errors[0]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL that tests share; each makes a database of its own in it."""
+    with Postgres() as instance:
+        yield instance
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[Postgres]:
+    """One that the test may stop. To be named before `make_server`: servers need it when they are closed."""
+    with Postgres() as instance:
+        yield instance
 
 
 @pytest.fixture(scope="session")

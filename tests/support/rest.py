@@ -46,6 +46,21 @@ def assert_error(response: Response, status: int, contains: str = "") -> dict:
     return body
 
 
+def assert_refusal(response: Response, status: int, code: str = "", contains: str = "") -> dict:
+    """Checks the error shape of /api/v1; `code` and `contains` if they are given."""
+    assert response.status == status, response
+    assert (response.header("content-type") or "").startswith("application/json"), response.headers
+    body = response.json()
+    assert set(body) == {"error"} and set(body["error"]) == {
+        "code", "message", "debug_id", "retryable"}, body
+    error = body["error"]
+    assert error["debug_id"] == response.header("X-Request-Id"), body
+    assert error["message"] and isinstance(error["retryable"], bool), body
+    assert code in ("", error["code"]), body
+    assert contains.lower() in error["message"].lower(), body
+    return error
+
+
 class Rest:
     """The control plane of one server."""
 

@@ -38,10 +38,11 @@ def in_tree(rootfs: Path, command: str, user: str = "user") -> str:
 @pytest.mark.quick
 def test_template_json(template: Path) -> None:
     content = json.loads((template / "template.json").read_text())
-    recipe = content.pop("recipe")
+    recipe, tools = content.pop("recipe"), {tool["name"]: tool["version"] for tool in content.pop("tools")}
     assert template.name == f"base-{recipe[:16]}"
     assert content == {"id": "base", "aliases": ["base"], "cpuCount": 2, "memoryMB": 1024,
                        "diskSizeMB": 10240, "user": "user", "workdir": "/home/user", "env": {}}
+    assert {"git", "python3", "nodejs", "curl"} <= tools.keys() and all(tools.values())
 
 
 @pytest.mark.quick

@@ -49,7 +49,9 @@ class Workshop:
         return subprocess.Popen(
             [self.folder / "tools/prepare-template", "small", *arguments],
             env=dict(os.environ, CAISSON_CACHE_DIR=str(self.folder / "cache")),
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            # Who starts the tests in the background has it ignore this signal.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
         process = self.start(*arguments)
@@ -90,6 +92,24 @@ def test_builds_once_and_then_only_prints_the_path(workshop: Workshop) -> None:
     code, out, err = workshop.run()
     assert (code, out, err) == (0, f"{path}\n", "")
     assert workshop.builds() == 1
+
+
+@pytest.mark.quick
+def test_the_tools_inside_are_named(workshop: Workshop) -> None:
+    (workshop.recipe / "packages.txt").write_text("# tools\ngit\n\nnot-there\njq\n")
+    status = "Package: git\\nVersion: 1:2.47\\nDescription: x\\n\\nPackage: jq\\nVersion: 1.7\\n\\nPackage: z\\nVersion: 1\\n"
+    workshop.set_build(f'mkdir -p "$1/var/lib/dpkg" && printf "{status}" > "$1/var/lib/dpkg/status"')
+    code, out, err = workshop.run()
+    assert code == 0, err
+    file = Path(out.splitlines()[-1]) / "template.json"
+    tools = [{"name": "git", "version": "1:2.47"}, {"name": "jq", "version": "1.7"}]
+    template = json.loads(file.read_text())
+    assert template["tools"] == tools
+    # One that was made before tools were named gets them now, without being built again.
+    del template["tools"]
+    file.write_text(json.dumps(template))
+    assert workshop.run()[0] == 0
+    assert json.loads(file.read_text())["tools"] == tools and workshop.builds() == 1
 
 
 def test_quiet_prints_only_the_path(workshop: Workshop) -> None:

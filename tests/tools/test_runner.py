@@ -62,6 +62,52 @@ def test_a_crash_is_a_failure_with_the_case_that_was_running(runner) -> None:
     assert "SIGSEGV" in outcome.failed[1][1]
 
 
+SAMPLE = """import pathlib, pytest
+def test_bad(): assert False, "always"
+@pytest.mark.parametrize("n", [1, 2])
+def test_once(n):
+    seen = pathlib.Path(__file__).with_name(f"seen{n}")
+    first = not seen.exists()
+    seen.touch()
+    assert not first, "only the first time"
+"""
+
+
+@pytest.fixture
+def sample(runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Runs a suite of which one case fails always and two fail the first time."""
+    monkeypatch.setattr(runner, "ROOT", tmp_path)
+    monkeypatch.setattr(runner, "PYTEST", (sys.executable, "-m", "pytest", "-c", "tests/pytest.ini"))
+    folder = tmp_path / "tests/sample"
+    folder.mkdir(parents=True)
+    (folder / "test_some.py").write_text(SAMPLE)
+    (tmp_path / "tests/pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
+
+    def ran(**fields: object):
+        suite = runner.Suite("sample", "pytest", (*runner.PYTEST, "tests/sample"), 60, **fields)
+        outcome = runner.run_suite(suite, "", False, dict(os.environ))
+        runner.run_again(suite, outcome, dict(os.environ))
+        return outcome
+
+    return ran
+
+
+def test_what_fails_once_is_unsteady_and_told(sample, runner) -> None:
+    outcome = sample(again=runner.PYTEST)
+    assert [name for name, _ in outcome.unsteady] == ["sample.test_some.test_once[1]", "sample.test_some.test_once[2]"]
+    assert "only the first time" in outcome.unsteady[0][1]
+    assert outcome.summary() == "2 passed, 1 failed, 2 unsteady"
+
+
+def test_a_suite_that_says_nothing_is_run_once(sample) -> None:
+    assert sample().summary() == "0 passed, 3 failed"
+
+
+def test_many_failures_are_no_accident(sample, runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "MOST_AGAIN", 2)
+    assert sample(again=runner.PYTEST).summary() == "0 passed, 3 failed"
+
+
 def test_success_without_a_report_is_a_failure(runner) -> None:
     outcome = run(runner, "true")
     assert outcome.passed == 0 and len(outcome.failed) == 1

@@ -172,6 +172,8 @@ async def test_the_tools_of_a_development_machine(sandbox: Uniform):
     ):
         result = await sandbox.commands.run(command)
         assert result.exit_code == 0, command
+    node = await sandbox.commands.run("node --version")
+    assert int(node.stdout[1:].split(".")[0]) >= 18, node.stdout
 
 
 async def test_git_module(sandbox: Uniform, workdir: str):

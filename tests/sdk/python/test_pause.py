@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from e2b import SandboxException, SandboxNotFoundException, SandboxQuery, SandboxState
-from flavors import Flavor, Uniform, until
+from e2b import (
+    CommandExitException,
+    SandboxException,
+    SandboxNotFoundException,
+    SandboxQuery,
+    SandboxState,
+)
+from flavors import Flavor, Terminal, Uniform, until
 
 from support.programs import HTTP_SERVER
 from support.rest import Rest
 
 BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
-COUNTER = "i=0; while :; do i=$((i+1)); echo $i > /tmp/count; sleep 0.05; done"
+COUNTER = "i=0; while :; do i=$((i+1)); echo $i > /tmp/new; mv /tmp/new /tmp/count; sleep 0.05; done"
 
 
 async def output(sandbox: Uniform, command: str) -> str:
@@ -206,3 +212,61 @@ async def test_a_command_ends_when_it_is_paused(flavor: Flavor, fresh: Uniform):
         await handle.wait()
     await fresh.connect()
     assert handle.pid in [p.pid for p in await fresh.commands.list()]
+
+
+async def test_a_command_can_be_followed_after_a_pause(flavor: Flavor, fresh: Uniform):
+    script = "read -r line; echo got-$line; read -r line; echo got-$line; exit 3"
+    command = await fresh.commands.run(script, background=True, stdin=True, timeout=0)
+    await fresh.pause()
+    again = await flavor.api.connect(fresh.sandbox_id, timeout=120)
+    followed = await again.commands.connect(command.pid, timeout=0)
+    await again.commands.send_stdin(command.pid, "one\n")
+    await again.commands.send_stdin(command.pid, "two\n")
+    with pytest.raises(CommandExitException) as caught:
+        await followed.wait()
+    assert (caught.value.exit_code, caught.value.stdout) == (3, "got-one\ngot-two\n")
+
+
+async def test_a_terminal_goes_on_after_a_pause(flavor: Flavor, fresh: Uniform):
+    terminal = await Terminal.open(fresh, rows=33, cols=111)
+    await terminal.send("MARK=kept; cd /tmp; echo ready$((1+1))\n")
+    await terminal.expect("ready2")
+    await fresh.pause()
+    again = await flavor.api.connect(fresh.sandbox_id, timeout=120)
+    followed = await Terminal.connect(again, terminal.pid)
+    await followed.send("echo $MARK:$(pwd):$(stty size):$$\n")
+    await followed.expect(f"kept:/tmp:33 111:{terminal.pid}")
+    await followed.resize(rows=50, cols=132)
+    await followed.send("stty size; exit 7\n")
+    await followed.expect("50 132")
+    with pytest.raises(CommandExitException) as caught:
+        await followed.wait()
+    assert caught.value.exit_code == 7
+
+
+async def test_a_traced_process_is_frozen_and_goes_on(flavor: Flavor, fresh: Uniform, rest: Rest):
+    """What cannot be saved stands still in memory; the API says so, and why."""
+    await fresh.commands.run("mkfifo /tmp/fifo")
+    traced = await fresh.commands.run(
+        "exec strace -qq -o /tmp/trace -e trace=write cat /tmp/fifo", background=True, timeout=0
+    )
+    # strace traces a child of its own before, to see whether it can.
+    tracer = "grep -l '^Name:.cat$' $(grep -lE 'TracerPid:\\s*[1-9]' /proc/[0-9]*/status) /dev/null || true"
+    await until(lambda: output(fresh, tracer), what="strace holds its process")
+
+    assert await fresh.pause() is True
+    assert await state(fresh) == SandboxState.PAUSED
+    saved = rest.get(f"/api/v1/sandboxes/{fresh.sandbox_id}").json()["saved"]
+    assert saved["tier"] == "frozen" and "traced by a debugger" in saved["whyFrozen"]
+    timeline = rest.get(f"/api/v1/sandboxes/{fresh.sandbox_id}/timeline").json()["events"]
+    (paused,) = [event for event in timeline if event["type"] == "paused"]
+    assert "stands still in memory" in paused["message"]
+    assert "traced by a debugger" in paused["message"]
+
+    await fresh.connect()
+    assert await state(fresh) == SandboxState.RUNNING
+    assert await output(fresh, tracer) != ""
+    followed = await fresh.commands.connect(traced.pid, timeout=0)
+    await fresh.commands.run("echo after > /tmp/fifo")
+    assert (await followed.wait()).stdout == "after\n"
+    assert 'write(1, "after\\n"' in await fresh.files.read("/tmp/trace")

@@ -1,0 +1,12 @@
+// The routes of /api/v1 for agents.
+#pragma once
+
+#include "api/frame.h"
+#include "work/work.h"
+
+namespace caisson::api {
+
+// `work` outlives the frame.
+void AddAgentRoutes(Frame& frame, work::Work& work);
+
+}  // namespace caisson::api

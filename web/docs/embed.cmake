@@ -1,0 +1,11 @@
+# Writes a C++ file with the page of the API in it: cmake -DOUTPUT=docs.cc -P embed.cmake
+set(text "// Made from web/docs by its embed.cmake.\n#include \"cli/page.h\"\n\nnamespace caisson::cli {\n")
+foreach(pair "kDocsHtml:docs.html" "kDocsCss:docs.css" "kDocsJs:docs.js")
+  string(REPLACE ":" ";" pair ${pair})
+  list(GET pair 0 name)
+  list(GET pair 1 file)
+  file(READ ${CMAKE_CURRENT_LIST_DIR}/${file} content)
+  string(APPEND text "\nconst std::string_view ${name} = R\"web(${content})web\";\n")
+endforeach()
+string(APPEND text "\n}  // namespace caisson::cli\n")
+file(WRITE ${OUTPUT} "${text}")
