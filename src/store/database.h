@@ -92,6 +92,10 @@ class Database {
     kNone,
     kConflict,  // with another one: it must be run again
     kLost,      // the connection is gone: it must be run again on a new one
+    // The database has undone it by itself, for want of disk or memory perhaps: it may be run
+    // again. Until then, or Rollback(), all statements and Commit() fail with the error that undid
+    // it.
+    kUndone,
   };
   virtual Fault fault() const { return Fault::kNone; }
 

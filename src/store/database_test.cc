@@ -1,8 +1,11 @@
 #include "store/database.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "base/file.h"
 #include "store/migrations.h"
 #include "store/sqlite_database.h"
@@ -61,13 +64,39 @@ TEST_P(BothDatabasesTest, SortByBytes) {
   EXPECT_EQ(order, "Bab\xc3\xa9");
 }
 
+// No file can be opened any more, which is what a process meets that may write nowhere else.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    UniqueFd next(dup(STDOUT_FILENO));
+    rlimit now{.rlim_cur = static_cast<rlim_t>(next.get()), .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &now);
+  }
+  ~NoMoreFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
 // The server may write nowhere but beside its database: a large batch would fail half way.
 TEST(SqliteDatabase, WritesNoTemporaryFiles) {
   caisson::testing::TempDir dir;
   auto db = SqliteDatabase::Open(dir / "a.db").value();
-  auto rows = db->Query("PRAGMA temp_store").value();
+  ASSERT_TRUE(db->Script("CREATE TABLE t (a INTEGER PRIMARY KEY, b BLOB) STRICT"));
+  for (int64_t i = 0; i < 1'000; ++i)
+    ASSERT_TRUE(db->Run("INSERT INTO t VALUES (?, zeroblob(4000))", i));
+  NoMoreFiles limit;
+  ASSERT_TRUE(db->Begin(Database::Access::kWrite));
+  ASSERT_TRUE(db->Script("SAVEPOINT job"));
+  // 4 MB to undo: SQLite keeps 64 KB in memory, and then it would open a file.
+  Status done = db->Run("UPDATE t SET b = randomblob(4000)");
+  EXPECT_TRUE(done) << done.error().message();
+  EXPECT_TRUE(db->Script("ROLLBACK TO job; RELEASE job"));
+  EXPECT_TRUE(db->Commit());
+  auto rows = db->Query("SELECT count(*) FROM t WHERE b <> zeroblob(4000)").value();
   ASSERT_TRUE(rows.Step().value());
-  EXPECT_EQ(rows.Int(0), 2);
+  EXPECT_EQ(rows.Int(0), 0);
 }
 
 TEST(SqliteDatabase, IsReadableByItsOwnerOnly) {

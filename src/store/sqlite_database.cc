@@ -77,10 +77,25 @@ Error OpenError(const std::string& path, Error error) {
   return std::move(error).Context(fmt::format("opening the database {}", path));
 }
 
+}  // namespace
+
+// SQLite undoes a whole transaction when it meets an error of the disk, say, or has no memory; what
+// came after it would then be committed statement by statement.
+template <class Call>
+Result<int> SqliteDatabase::Try(Call call) {
+  if (undone_) return tl::unexpected(*undone_);
+  bool within = !sqlite3_get_autocommit(raw_.get());
+  int result = call();
+  if (result == SQLITE_OK || result == SQLITE_ROW || result == SQLITE_DONE) return result;
+  Error error = SqlError(raw_.get(), "database");
+  if (within && sqlite3_get_autocommit(raw_.get())) undone_ = error;
+  return tl::unexpected(std::move(error));
+}
+
 // A prepared statement on loan from its Database; reset when it goes away.
 class SqliteRows : public Rows {
  public:
-  explicit SqliteRows(sqlite3_stmt* raw) : raw_(raw) {}
+  SqliteRows(SqliteDatabase& database, sqlite3_stmt* raw) : database_(database), raw_(raw) {}
   ~SqliteRows() override {
     sqlite3_reset(raw_);
     sqlite3_clear_bindings(raw_);
@@ -100,10 +115,8 @@ class SqliteRows : public Rows {
   }
 
   Result<bool> Step() override {
-    int result = sqlite3_step(raw_);
-    if (result == SQLITE_ROW) return true;
-    if (result == SQLITE_DONE) return false;
-    return tl::unexpected(SqlError(sqlite3_db_handle(raw_), "database"));
+    TRY_ASSIGN(int result, database_.Try([this] { return sqlite3_step(raw_); }));
+    return result == SQLITE_ROW;
   }
   int64_t Int(int column) const override { return sqlite3_column_int64(raw_, column); }
   double Real(int column) const override { return sqlite3_column_double(raw_, column); }
@@ -117,10 +130,9 @@ class SqliteRows : public Rows {
   }
 
  private:
+  SqliteDatabase& database_;
   sqlite3_stmt* raw_;
 };
-
-}  // namespace
 
 Result<std::unique_ptr<Database>> SqliteDatabase::Open(const std::string& path) {
   // SECURITY: made here and not by SQLite, so that nobody else can ever open it; the -wal and -shm
@@ -155,30 +167,32 @@ Result<Statement> SqliteDatabase::Query(std::string_view sql, const std::vector<
   auto kept = statements_.find(sql);
   if (kept == statements_.end()) {
     sqlite3_stmt* raw = nullptr;
-    if (sqlite3_prepare_v3(raw_.get(), sql.data(), static_cast<int>(sql.size()),
-                           SQLITE_PREPARE_PERSISTENT, &raw, nullptr))
-      return tl::unexpected(SqlError(raw_.get(), "database"));
+    TRY(Try([&] {
+      return sqlite3_prepare_v3(raw_.get(), sql.data(), static_cast<int>(sql.size()),
+                                SQLITE_PREPARE_PERSISTENT, &raw, nullptr);
+    }));
     kept = statements_.emplace(sql, raw).first;
   }
-  auto rows = std::make_unique<SqliteRows>(kept->second.get());
+  auto rows = std::make_unique<SqliteRows>(*this, kept->second.get());
   for (size_t i = 0; i < values.size(); ++i) rows->Bind(static_cast<int>(i) + 1, values[i]);
   return Statement(std::move(rows));
 }
 
 Status SqliteDatabase::Script(const std::string& sql) {
-  if (sqlite3_exec(raw_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
-    return tl::unexpected(SqlError(raw_.get(), "database"));
+  TRY(Try([&] { return sqlite3_exec(raw_.get(), sql.c_str(), nullptr, nullptr, nullptr); }));
   return {};
 }
 
 // IMMEDIATE: takes the file's one lock for writers now; a later upgrade could fail half way.
 Status SqliteDatabase::Begin(Access access) {
+  undone_.reset();
   return Run(access == Access::kWrite ? "BEGIN IMMEDIATE" : "BEGIN", std::vector<Value>());
 }
 
 Status SqliteDatabase::Commit() { return Run("COMMIT", std::vector<Value>()); }
 
 void SqliteDatabase::Rollback() {
+  undone_.reset();
   if (sqlite3_get_autocommit(raw_.get())) return;
   Status undone = Run("ROLLBACK", std::vector<Value>());
   if (!undone) LogError("rollback failed", {{"error", undone.error().message()}});

@@ -24,16 +24,24 @@ class SqliteDatabase : public Database {
   Status Begin(Access access) override;
   Status Commit() override;
   void Rollback() override;
+  Fault fault() const override { return undone_ ? Fault::kUndone : Fault::kNone; }
 
  private:
+  friend class SqliteRows;
   struct Closer {
     void operator()(sqlite3* raw) const { sqlite3_close_v2(raw); }
     void operator()(sqlite3_stmt* raw) const { sqlite3_finalize(raw); }
   };
   explicit SqliteDatabase(sqlite3* raw) : raw_(raw) {}
 
+  // Every call that may run SQL goes through here: `call` gives a result of SQLite, which is handed
+  // on if it is no error.
+  template <class Call>
+  Result<int> Try(Call call);
+
   std::unique_ptr<sqlite3, Closer> raw_;
   std::map<std::string, std::unique_ptr<sqlite3_stmt, Closer>, std::less<>> statements_;
+  std::optional<Error> undone_;  // what made SQLite undo the transaction
 };
 
 }  // namespace caisson::store

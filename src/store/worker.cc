@@ -18,24 +18,30 @@ constexpr std::chrono::milliseconds kRetryPause{100};
 
 Status RunGuarded(Database& database, const std::function<Status(Database&)>& run) {
   try {
-    return run(database);
+    Status done = run(database);
+    // A job may go on after an error that it expected, but not after one that cost the transaction.
+    return done && database.fault() == Fault::kUndone ? database.Commit() : done;
   } catch (const std::exception& e) {
     return Fail(Code::kInternal, "database job: {}", e.what());
   }
 }
 
-// Runs one write inside the batch's transaction so that its failure undoes only itself.
-Status RunInSavepoint(Database& database, const std::function<Status(Database&)>& run) {
+// Runs one write inside the batch's transaction so that its failure undoes only itself. Fails if
+// that could not be made sure.
+Status RunInSavepoint(Database& database, const std::function<Status(Database&)>& run,
+                      Status& result) {
   TRY(database.Script("SAVEPOINT job"));
-  Status done = RunGuarded(database, run);
-  if (database.fault() != Fault::kNone) return done;
-  if (!done) {
-    // A fault of the disk has undone the whole transaction and this savepoint with it: COMMIT will
-    // say so, and the caller hears of the fault itself.
-    Status undone = database.Script("ROLLBACK TO job; RELEASE job");
-    return done;
-  }
-  return database.Script("RELEASE job");
+  result = RunGuarded(database, run);
+  if (database.fault() != Fault::kNone) return {};
+  return database.Script(result ? "RELEASE job" : "ROLLBACK TO job; RELEASE job");
+}
+
+// Undoes the transaction and says why it has to be run again. A connection may turn out to be lost
+// only now.
+Fault Undo(Database& database) {
+  database.Rollback();
+  Fault fault = database.fault();
+  return fault == Fault::kNone ? Fault::kUndone : fault;
 }
 
 Error TooLate(const Error& why) {
@@ -201,8 +207,10 @@ void Worker::RunBatch(Batch& batch, std::unique_ptr<Database>& database) {
         why = opened.error();
     }
     if (database) {
-      if (TryBatch(batch, *database, why)) return;
-      if (database->fault() == Fault::kLost) {
+      Fault fault = TryBatch(batch, *database, why);
+      if (fault == Fault::kNone) return;
+      if (fault == Fault::kUndone) return RunEach(batch, database, why);
+      if (fault == Fault::kLost) {
         LogWarn("the database connection was lost; it is made anew", {{"error", why.message()}});
         SetDatabase(database, nullptr);
       }
@@ -213,40 +221,59 @@ void Worker::RunBatch(Batch& batch, std::unique_ptr<Database>& database) {
   }
 }
 
-bool Worker::TryBatch(Batch& batch, Database& database, Error& why) {
+// So that one job that is too much for the database does not fail the others.
+void Worker::RunEach(Batch& batch, std::unique_ptr<Database>& database, const Error& why) {
+  bool again = !batch.front().alone;
+  LogError("a database transaction failed", {{"error", why.message()}, {"run_again", again}});
+  if (!again) return batch.front().done(tl::unexpected(why));
+  for (Job& job : batch) {
+    job.alone = true;
+    Batch one;
+    one.push_back(std::move(job));
+    RunBatch(one, database);
+  }
+}
+
+Status Worker::RunJobs(Batch& batch, Database& database, std::vector<Status>& results) {
+  for (Job& job : batch) {
+    Status& result = results.emplace_back();
+    if (job.access == Access::kWrite && batch.size() > 1)
+      TRY(RunInSavepoint(database, job.run, result));
+    else
+      result = RunGuarded(database, job.run);
+    if (database.fault() == Fault::kNone) continue;
+    return result ? Fail(Code::kUnavailable, "the connection ended") : result;
+  }
+  return {};
+}
+
+Fault Worker::TryBatch(Batch& batch, Database& database, Error& why) {
   bool writes = std::any_of(batch.begin(), batch.end(),
                             [](const Job& job) { return job.access == Access::kWrite; });
-  Status begun = database.Begin(writes ? Access::kWrite : Access::kRead);
   std::vector<Status> results;
-  for (Job& job : batch) {
-    if (database.fault() != Fault::kNone) break;
-    if (!begun)
-      results.push_back(begun);
-    else if (job.access == Access::kWrite && batch.size() > 1)
-      results.push_back(RunInSavepoint(database, job.run));
-    else
-      results.push_back(RunGuarded(database, job.run));
+  Status begun = database.Begin(writes ? Access::kWrite : Access::kRead);
+  if (!begun && database.fault() == Fault::kNone) {
+    for (Job& job : batch) job.done(begun);
+    return Fault::kNone;
   }
-  if (database.fault() != Fault::kNone) {
-    why = results.empty() || results.back() ? Error(Code::kUnavailable, "the connection ended")
-                                            : results.back().error();
-    if (!begun) why = begun.error();
-    database.Rollback();
-    return false;
+  if (Status run = begun ? RunJobs(batch, database, results) : begun; !run) {
+    why = run.error();
+    return Undo(database);
   }
-  if (begun && batch.size() == 1 && !results[0])
+  if (batch.size() == 1 && !results[0]) {
     database.Rollback();
-  else if (Status committed = begun ? database.Commit() : begun; writes && begun && !committed) {
+  } else if (Status committed = database.Commit(); !committed) {
+    Fault fault = Undo(database);
     why = committed.error();
-    if (database.fault() == Fault::kConflict) return false;
-    LogError("a database transaction failed", {{"error", why.message()}});
-    database.Rollback();
-    if (database.fault() == Fault::kLost) committed = OutcomeUnknown();
-    for (Status& result : results)
-      if (result) result = committed;
+    if (writes && fault != Fault::kLost) return fault;
+    if (writes) {
+      LogError("a database transaction may have failed", {{"error", why.message()}});
+      for (Status& result : results)
+        if (result) result = OutcomeUnknown();
+    }
   }
   for (size_t i = 0; i < batch.size(); ++i) batch[i].done(std::move(results[i]));
-  return true;
+  return Fault::kNone;
 }
 
 }  // namespace caisson::store

@@ -40,8 +40,9 @@ class Worker {
 
   // Runs `job` on a thread and resumes on the executor when its transaction is committed. A job
   // that fails leaves no trace and does not disturb the others. It is run again if its transaction
-  // could not be finished for reasons of the database; if nobody can tell whether it was finished,
-  // that is kUnavailable. Cannot be canceled.
+  // could not be finished for reasons of the database, once only and alone if the database has
+  // undone it; if nobody can tell whether it was finished, that is kUnavailable. Cannot be
+  // canceled.
   template <class T>
   Task<Result<T>> Call(Database::Access access, std::function<Result<T>(Database&)> job) {
     auto answer = std::make_shared<std::optional<Result<T>>>();
@@ -73,7 +74,8 @@ class Worker {
     std::function<Status(Database&)> run;
     std::function<void(Status)> done;  // called on the thread; resumes the caller on the executor
     Clock::time_point give_up;
-    bool last = false;  // after it none is taken
+    bool last = false;   // after it none is taken
+    bool alone = false;  // its transaction was undone once
   };
   using Batch = std::deque<Job>;
 
@@ -86,8 +88,14 @@ class Worker {
   void SetDatabase(std::unique_ptr<Database>& database, std::unique_ptr<Database> now);
   // Runs the batch until each of its jobs is answered; `database` may be another one afterwards.
   void RunBatch(Batch& batch, std::unique_ptr<Database>& database);
-  // False: nothing was done, for the reason in `why`, and the batch is to be run again.
-  bool TryBatch(Batch& batch, Database& database, Error& why);
+  // kNone: all are answered. Else nothing was done, as `why` says, and the batch is to be run
+  // again.
+  static Database::Fault TryBatch(Batch& batch, Database& database, Error& why);
+  // Fails if the transaction cannot be committed.
+  static Status RunJobs(Batch& batch, Database& database, std::vector<Status>& results);
+  // After a batch was undone: runs each of its jobs once more, alone. One that was alone already
+  // fails.
+  void RunEach(Batch& batch, std::unique_ptr<Database>& database, const Error& why);
   // Answers the jobs that have waited too long; all of them if there is no time left to wait.
   void GiveUp(Batch& batch, const Error& why, bool all);
   bool closing();
