@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -63,6 +65,17 @@ Status MapIds(const Config& config, pid_t pid) {
   return WriteKernelFile(fmt::format("/proc/{}/gid_map", pid), map);
 }
 
+// A process that was killed leaves its cgroup a little later, on a busy machine after seconds.
+bool RemoveCgroup(const std::string& path) {
+  (void)WriteKernelFile(path + "/cgroup.kill", "1");  // a trial that took too long killed nothing
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (rmdir(path.c_str()) != 0) {
+    if (errno != EBUSY || std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
+}
+
 Result<Disk> MakeDisk(BlankImages& images, const TrialFolder& folder) {
   // Its paths are relative to the engine's directory.
   if (chdir(folder.path().c_str()) != 0) return FailErrno("cannot enter the folder of the trial");
@@ -95,7 +108,7 @@ Status TryCgroup() {
     TRY(WriteKernelFile(path + "/cgroup.freeze", "1"));
     return WriteKernelFile(path + "/cgroup.kill", "1");
   });
-  if (rmdir(path.c_str()) != 0 && tried) return FailErrno("cannot remove the cgroup {}", path);
+  if (!RemoveCgroup(path) && tried) return FailErrno("cannot remove the cgroup {}", path);
   return tried;
 }
 
