@@ -53,7 +53,7 @@ class RunRoutesTest : public FrameFixture {
   }
   json::value Get(const std::string& id) { return Ask(200, "GET", "/api/v1/runs/" + id, "", ann_); }
   json::value Until(const std::string& id, const char* state) {
-    auto deadline = std::chrono::steady_clock::now() + 20s;
+    auto deadline = std::chrono::steady_clock::now() + 60s;
     for (;;) {
       json::value run = Get(id);
       if (run.at("state") == state || std::chrono::steady_clock::now() > deadline) return run;

@@ -42,7 +42,7 @@ class WorkRoutesTest : public FrameFixture {
     return std::string(value.at("id").as_string());
   }
   json::object AwaitRun(const std::string& id, const std::string& state) {
-    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     for (;;) {
       json::object run = Ask(200, "GET", "/api/v1/runs/" + id).as_object();
       std::string now = run.at("state").as_string().c_str();
@@ -150,7 +150,7 @@ TEST_F(WorkRoutesTest, MembersShowWhereTheyWorkAndExecutionsWhatTheyCommitted) {
   auto member = [&] {
     return Ask(200, "GET", "/api/v1/squads/" + squad).at("members").at(0).as_object();
   };
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (workshop_.Count("agent") == 0 && std::chrono::steady_clock::now() < deadline)
     testing::Await(io_, SleepFor(std::chrono::milliseconds(5)));
   json::object shown = member();

@@ -93,7 +93,7 @@ class BuildTest : public work::PlatformTest {
   }
   // Until the build and everything after it are over; fails the test after a while.
   BuildRow Await(const std::string& id) {
-    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     for (;;) {
       auto part = Wait(builds_->FollowLog("", id, 0));
       if (part && part->over) return Row(id);

@@ -308,7 +308,7 @@ TEST_F(BuildFlowTest, GivenFilesAreNotMended) {
 
 TEST_F(BuildFlowTest, TwoIterationsAtOnceDoNotShareASandbox) {
   BuildRow first = Build({.goal = "one"});
-  workbench_.open_takes = std::chrono::milliseconds(100);
+  workbench_.opens_together = workbench_.opens + 2;
   auto second = Create({.goal = "two", .parent_id = first.id});
   auto third = Create({.goal = "three", .parent_id = first.id});
   BuildRow a = Await(second->row.id), b = Await(third->row.id);
@@ -350,7 +350,7 @@ TEST_F(BuildFlowTest, TwoVersionsAreCompared) {
 }
 
 TEST_F(BuildFlowTest, ACanceledBuildLeavesNothing) {
-  workbench_.open_takes = std::chrono::milliseconds(300);
+  workbench_.open_takes = std::chrono::seconds(60);
   auto made = Create({.files = kPage});
   while (workbench_.opens == 0) Wait(Pause());
   auto canceled = Wait(builds_->Cancel("ann", made->row.id, "never mind"));

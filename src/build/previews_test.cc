@@ -60,7 +60,7 @@ TEST_F(PreviewsTest, WhatIsDoneWithItNowIsToldAsLongAsItIsDone) {
 }
 
 TEST_F(PreviewsTest, OneThatIsNotReadyLoads) {
-  workbench_.open_takes = std::chrono::seconds(5);
+  workbench_.open_takes = std::chrono::seconds(60);
   auto made = Create({.files = Changes{{.path = "index.html", .new_content = "1"}}});
   EXPECT_EQ(made->preview.state, "loading");
   auto check = Wait(previews_->Check("ann", made->row.id, "http://here"));

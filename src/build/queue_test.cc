@@ -21,7 +21,7 @@ class QueueTest : public BuildTest {
           config.build_tier = "small";
           config.build_queue = 3;
         }) {}
-  void Slow() { workbench_.open_takes = std::chrono::seconds(5); }
+  void Slow() { workbench_.open_takes = std::chrono::seconds(60); }
 };
 
 TEST_F(QueueTest, OverTheDailyLimitABuildIsScheduled) {

@@ -48,7 +48,7 @@ TEST_F(AdoptionTest, SandboxesSurviveTheDeathOfEngineAndLaunchers) {
   auto process = OpenProcess(second.pid);
   ASSERT_TRUE(process);
   SendSignal(process->get(), SIGKILL);
-  ASSERT_TRUE(engine_->AwaitExit(second.id, std::chrono::seconds(5)));
+  ASSERT_TRUE(engine_->AwaitExit(second.id, std::chrono::seconds(30)));
   ASSERT_TRUE(engine_->Destroy(first.id));
   Census rest = Take(*engine_);
   rest["links"] = rest["loops"] = rest["slots"] = rest["cgroups"] = rest["processes"] = 0;
@@ -70,7 +70,7 @@ TEST_F(AdoptionTest, WhatDiedMeanwhileIsRemoved) {
   ASSERT_TRUE(process);
   engine_->KillAll();
   SendSignal(process->get(), SIGKILL);
-  ASSERT_TRUE(WaitForExit(process->get(), std::chrono::seconds(5)));
+  ASSERT_TRUE(WaitForExit(process->get(), std::chrono::seconds(30)));
   Start();
   EXPECT_TRUE(engine_->List().empty());
   Census census = Take(*engine_);
@@ -81,12 +81,12 @@ TEST_F(AdoptionTest, WhatDiedMeanwhileIsRemoved) {
 TEST_F(AdoptionTest, WhatWasBeingBuiltIsRemoved) {
   std::vector<int> pids = engine_->launchers();
   pids.push_back(engine_->pid());
-  std::thread killer([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    for (int pid : pids) kill(pid, SIGKILL);
-  });
   Spec spec = TestSpec(engine_->config());
   spec.boot = "hang";
+  std::thread killer([&] {
+    EXPECT_TRUE(AwaitProcess(spec.id));
+    for (int pid : pids) kill(pid, SIGKILL);
+  });
   auto failed = engine_->Create(spec);
   killer.join();
   ASSERT_FALSE(failed);
@@ -145,11 +145,11 @@ TEST_F(AdoptionTest, OneDataDirectoryHasOneEngine) {
   Instance instance = Create();
   // The second waits for the first to end, which it does soon.
   auto first = std::move(engine_);
+  auto begin = std::chrono::steady_clock::now();
   std::thread end([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     first->Disconnect();
   });
-  auto begin = std::chrono::steady_clock::now();
   Start();
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(400));
   end.join();

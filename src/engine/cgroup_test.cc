@@ -25,6 +25,8 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
+constexpr milliseconds kPatience{30'000};  // with a busy machine
+
 class CgroupTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -78,7 +80,7 @@ class CgroupTest : public testing::Test {
   }
   // Waits until the counter has at least this value.
   bool Reaches(int value) {
-    auto deadline = Clock::now() + std::chrono::seconds(10);
+    auto deadline = Clock::now() + std::chrono::seconds(60);
     while (counter_->load() < value && Clock::now() < deadline)
       std::this_thread::sleep_for(milliseconds(1));
     return counter_->load() >= value;
@@ -151,7 +153,7 @@ TEST_F(CgroupTest, CpuTimeStaysBelowTheQuota) {
   // One CPU's worth, and what a period may run over on two CPUs.
   EXPECT_LT(usage.cpu_ns, wall * 5 / 4);
   EXPECT_GT(usage.cpu_ns, 0);
-  ASSERT_TRUE(cgroup.Remove());
+  ASSERT_TRUE(cgroup.Remove(kPatience));
   for (pid_t pid : children) EXPECT_EQ(WTERMSIG(Wait(pid)), SIGKILL);
 }
 
@@ -170,9 +172,9 @@ TEST_F(CgroupTest, KillReachesEveryDescendantEvenFrozen) {
   });
   ASSERT_TRUE(Reaches(4));
   EXPECT_GE(cgroup.Processes()->size(), 5u);
-  ASSERT_TRUE(cgroup.Freeze(milliseconds(2000)));
+  ASSERT_TRUE(cgroup.Freeze(kPatience));
   ASSERT_TRUE(cgroup.Kill());
-  ASSERT_TRUE(cgroup.WaitEmpty(milliseconds(2000)));
+  ASSERT_TRUE(cgroup.WaitEmpty(kPatience));
   EXPECT_EQ(WTERMSIG(Wait(pid)), SIGKILL);
 }
 
@@ -191,7 +193,7 @@ TEST_F(CgroupTest, KnowsEveryOneOfManyProcesses) {
   ASSERT_TRUE(Reaches(kMany));
   EXPECT_EQ(cgroup.Processes()->size(), kMany + 1u);
   ASSERT_TRUE(cgroup.Kill());
-  ASSERT_TRUE(cgroup.WaitEmpty(milliseconds(10'000)));
+  ASSERT_TRUE(cgroup.WaitEmpty(kPatience));
   Wait(pid);
 }
 
@@ -202,15 +204,15 @@ TEST_F(CgroupTest, FreezeStopsAndThawGoesOn) {
     return 0;
   });
   ASSERT_TRUE(Reaches(1000));
-  ASSERT_TRUE(cgroup.Freeze(milliseconds(2000)));
+  ASSERT_TRUE(cgroup.Freeze(kPatience));
   EXPECT_TRUE(*cgroup.frozen());
   int before = counter_->load();
   std::this_thread::sleep_for(milliseconds(50));
   EXPECT_EQ(counter_->load(), before);
-  ASSERT_TRUE(cgroup.Thaw(milliseconds(2000)));
+  ASSERT_TRUE(cgroup.Thaw(kPatience));
   EXPECT_FALSE(*cgroup.frozen());
   EXPECT_TRUE(Reaches(before + 1000));
-  ASSERT_TRUE(cgroup.Remove());
+  ASSERT_TRUE(cgroup.Remove(kPatience));
   Wait(pid);
 }
 
@@ -240,7 +242,7 @@ TEST_F(CgroupTest, SameNameWorksAgainAfterKillAndRemove) {
       pause();
       return 0;
     });
-    ASSERT_TRUE(cgroup.Remove());
+    ASSERT_TRUE(cgroup.Remove(kPatience));
     Wait(pid);
   }
 }
@@ -273,7 +275,7 @@ TEST_F(CgroupTest, AttachMovesARunningProcess) {
   Usage usage;
   ASSERT_TRUE(cgroup.Measure(usage));
   EXPECT_EQ(usage.pids, 1);
-  ASSERT_TRUE(cgroup.Remove());
+  ASSERT_TRUE(cgroup.Remove(kPatience));
   Wait(pid);
 }
 
@@ -290,7 +292,7 @@ TEST_F(CgroupTest, RemovesNestedCgroups) {
   });
   ASSERT_TRUE(Reaches(1));
   ASSERT_TRUE(WriteKernelFile(nested + "/b/cgroup.procs", std::to_string(pid)));
-  ASSERT_TRUE(cgroup.Remove());
+  ASSERT_TRUE(cgroup.Remove(kPatience));
   Wait(pid);
 }
 
@@ -334,7 +336,7 @@ TEST_F(CgroupTest, CostOfCreateEnterRemove) {
     pid_t pid = Start(cgroup, [] { return 0; });
     EXPECT_EQ(Wait(pid), 0);
     auto t2 = Clock::now();
-    ASSERT_TRUE(cgroup.Remove());
+    ASSERT_TRUE(cgroup.Remove(kPatience));
     remove.push_back(us(Clock::now() - t2));
     create.push_back(us(t1 - t0));
     enter.push_back(counter_[1].load() / 1000.0);
@@ -348,7 +350,8 @@ TEST_F(CgroupTest, CostOfCreateEnterRemove) {
   RecordProperty("remove_us", fmt::format("{:.0f}", median(remove)));
   printf("cgroup: create %.0f us, enter %.0f us, remove %.0f us (medians)\n", median(create),
          median(enter), median(remove));
-  EXPECT_LT(median(create) + median(enter) + median(remove), 20'000);
+  // No figure of speed, which benchmarks measure: only that nothing waits for a timeout.
+  EXPECT_LT(median(create) + median(enter) + median(remove), 2'000'000);
 }
 
 }  // namespace

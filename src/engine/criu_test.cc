@@ -84,7 +84,7 @@ class CriuTest : public testing::Test {
     return Subject::Start(root_, kFirst, {"/program", what, std::to_string(megabytes)});
   }
 
-  Status Dump(int pid, milliseconds timeout = seconds(30)) {
+  Status Dump(int pid, milliseconds timeout = seconds(120)) {
     DumpPlan plan;
     plan.pid = pid;
     plan.images = images_.get();
@@ -96,7 +96,7 @@ class CriuTest : public testing::Test {
     plan.open_images = [&]() -> Result<int> { return images; };
     plan.root = root;
     plan.set_up_network = SetUpSubjectNetwork;
-    return criu_->Restore(plan, In(seconds(30)));
+    return criu_->Restore(plan, In(seconds(120)));
   }
 
   // What the program says to the next connection.
@@ -113,7 +113,7 @@ class CriuTest : public testing::Test {
     if (connect(connection.get(), reinterpret_cast<sockaddr*>(&address), sizeof address))
       return "no connection";
     pollfd item{connection.get(), POLLIN, 0};
-    if (poll(&item, 1, 10'000) <= 0) return "no answer";
+    if (poll(&item, 1, 60'000) <= 0) return "no answer";
     char text[64];
     ssize_t n = read(connection.get(), text, sizeof text);
     return std::string(Trim(std::string_view(text, static_cast<size_t>(std::max<ssize_t>(n, 0)))));
@@ -137,7 +137,7 @@ std::filesystem::path CriuTest::program_;
 
 TEST_F(CriuTest, TriesItself) {
   EXPECT_THAT(criu_->version(), testing::MatchesRegex("[0-9]+\\.[0-9]+.*"));
-  Status tried = TryCriu(*criu_, In(seconds(30)));
+  Status tried = TryCriu(*criu_, In(seconds(120)));
   EXPECT_TRUE(tried) << tried.error().message();
 }
 
@@ -220,7 +220,7 @@ TEST_F(CriuTest, KeepsWatchesOfFiles) {
     plan.pid = subject->pid();
     plan.images = images_.get();
     plan.scan = {"/"};
-    Status dumped = criu_->Dump(plan, In(seconds(30)));
+    Status dumped = criu_->Dump(plan, In(seconds(120)));
     ASSERT_TRUE(dumped) << dumped.error().message();
   }
   auto pid = Restore(images_.get(), root_);
@@ -251,13 +251,13 @@ TEST_F(CriuTest, AFrozenTreeIsSavedAndStaysFrozen) {
     plan.pid = subject->pid();
     plan.images = images_.get();
     plan.freezer = cgroup;
-    Status dumped = criu_->Dump(plan, In(seconds(30)));
+    Status dumped = criu_->Dump(plan, In(seconds(120)));
     EXPECT_TRUE(dumped) << dumped.error().message();
     EXPECT_THAT(*ReadFile(cgroup + "/cgroup.freeze"), HasSubstr("1"));
     ASSERT_TRUE(WriteKernelFile(cgroup + "/cgroup.freeze", "0"));
     EXPECT_EQ(Ask(subject->pid()), "intact 2");
   }
-  for (int i = 0; i < 100 && rmdir(cgroup.c_str()) != 0; ++i) usleep(20'000);
+  for (int i = 0; i < 1500 && rmdir(cgroup.c_str()) != 0; ++i) usleep(20'000);
   EXPECT_NE(access(cgroup.c_str(), F_OK), 0);
 }
 
@@ -301,7 +301,7 @@ TEST_F(CriuTest, GivesUpAtItsDeadlineAndTheProcessGoesOn) {
     // CRIU may write to it at this moment; it ends by itself when that is gone.
     (void)RemoveTree(folder_ + "/" + name);
     UniqueFd locked(open(lock.c_str(), O_RDONLY | O_CLOEXEC));
-    Deadline end = In(seconds(20));
+    Deadline end = In(seconds(120));
     while (flock(locked.get(), LOCK_EX | LOCK_NB) && std::chrono::steady_clock::now() < end)
       usleep(10'000);
     ASSERT_EQ(flock(locked.get(), LOCK_EX | LOCK_NB), 0);
@@ -343,7 +343,7 @@ TEST_F(CriuTest, AFailingNetworkEndsARestore) {
   plan.open_images = [&]() -> Result<int> { return images_.get(); };
   plan.root = root_;
   plan.set_up_network = [](int) -> Status { return Fail(Code::kAborted, "no network today"); };
-  auto pid = criu_->Restore(plan, In(seconds(30)));
+  auto pid = criu_->Restore(plan, In(seconds(120)));
   ASSERT_FALSE(pid);
   EXPECT_EQ(pid.error().message(), "no network today");
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a process is left";

@@ -38,7 +38,7 @@ TEST_F(LifecycleTest, CreatedSandboxRunsCommandsAndIsGoneAfterDestroy) {
   ASSERT_TRUE(instance) << instance.error().message();
   EXPECT_EQ(instance->id, spec.id);
   EXPECT_GT(instance->pid, 0);
-  EXPECT_LT(Now() - instance->created_at, std::chrono::seconds(10));
+  EXPECT_LT(Now() - instance->created_at, std::chrono::seconds(60));
   CommandResult said = engine_.Run(spec.id, "echo it works; cat /boot-data");
   EXPECT_EQ(said.output, "it works\nhello");
   EXPECT_EQ(said.code, 0);
@@ -116,7 +116,8 @@ TEST_F(LifecycleTest, ASilentEnvdEndsAtTheDeadlineAndLeavesNothing) {
   auto failed = engine_.Create(spec, std::chrono::milliseconds(300));
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code(), Code::kDeadlineExceeded);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  // Not after a minute, the engine's own limit.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
   EXPECT_EQ(AwaitCensus(engine_, before), before);
 }
 
@@ -127,7 +128,7 @@ TEST_F(LifecycleTest, DestroyWhileBeingBuiltCancelsTheBuild) {
   spec.boot = "hang";
   auto begin = std::chrono::steady_clock::now();
   auto results = engine_.CreateThenDestroy(spec, std::chrono::milliseconds(500));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));  // of 60
   ASSERT_FALSE(results.first);
   EXPECT_TRUE(results.second) << results.second.error().message();
   EXPECT_TRUE(engine_.List().empty());
@@ -152,7 +153,7 @@ TEST_F(LifecycleTest, ManyAtOnceAllLiveAndAllDistinct) {
 TEST_F(LifecycleTest, DialReachesIpv4AndIpv6Loopback) {
   std::string id = Created(NewSpec());
   for (const char* address : {"::ffff:127.0.0.1", "::1"})
-    EXPECT_EQ(engine_.Run(id, "echo yes", std::chrono::seconds(5), address).output, "yes");
+    EXPECT_EQ(engine_.Run(id, "echo yes", std::chrono::seconds(60), address).output, "yes");
   auto unknown = engine_.Dial("nosuchsandbox");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code(), Code::kNotFound);
@@ -227,7 +228,7 @@ TEST_F(LifecycleTest, TheEndOfASandboxIsReportedWithItsReason) {
   auto process = OpenProcess(instance->pid);
   ASSERT_TRUE(process);
   SendSignal(process->get(), SIGKILL);
-  auto reason = engine_.AwaitExit(spec.id, std::chrono::seconds(5));
+  auto reason = engine_.AwaitExit(spec.id, std::chrono::seconds(30));
   ASSERT_TRUE(reason) << reason.error().message();
   EXPECT_EQ(*reason, ExitReason::kEnvdKilled);
   EXPECT_TRUE(engine_.List().empty());
@@ -275,7 +276,8 @@ TEST_F(LifecycleTest, QueueIsBounded) {
     specs.back().boot = "hang";
   }
   int refused = 0;
-  for (const auto& result : engine.CreateMany(specs, std::chrono::milliseconds(500))) {
+  // Time enough for all to be asked for before the first is given up.
+  for (const auto& result : engine.CreateMany(specs, std::chrono::seconds(5))) {
     ASSERT_FALSE(result);
     refused += result.error().code() == Code::kResourceExhausted;
   }

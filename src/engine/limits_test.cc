@@ -31,8 +31,9 @@ TEST_F(LimitsTest, MemoryHogIsKilledAndTheSandboxLives) {
 }
 
 TEST_F(LimitsTest, ForkBombEndsAtTheLimitOfProcesses) {
+  // They live until all have been tried, and hold nothing that the answer waits for.
   CommandResult bomb = engine_.Run(
-      spec_.id, "i=0; while [ $i -lt 300 ]; do sleep 3 & i=$((i+1)); done 2>/dev/null; wait");
+      spec_.id, "i=0; while [ $i -lt 300 ]; do sleep 600 & i=$((i+1)); done >/dev/null 2>&1");
   EXPECT_NE(bomb.code, 0);
   auto usage = engine_.Measure(spec_.id);
   ASSERT_TRUE(usage);
@@ -56,14 +57,17 @@ TEST_F(LimitsTest, DiskIsFullAtItsLimit) {
 }
 
 TEST_F(LimitsTest, CpuTimeIsBounded) {
-  // Two busy processes for one second of time may use one CPU second.
+  // Two busy processes for one second of time may use one CPU second; on a busy machine they take
+  // longer.
+  auto begin = std::chrono::steady_clock::now();
   auto before = engine_.Measure(spec_.id);
   engine_.Run(spec_.id,
               "timeout 1 sh -c 'while :; do :; done' & "
               "timeout 1 sh -c 'while :; do :; done'; wait");
   auto after = engine_.Measure(spec_.id);
   ASSERT_TRUE(before && after);
-  EXPECT_LT(after->cpu_ns - before->cpu_ns, 1'400'000'000);
+  auto took = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+  EXPECT_LT(after->cpu_ns - before->cpu_ns, took * 7 / 5);
 }
 
 TEST_F(LimitsTest, WhenEnvdItselfRunsOutOfMemoryItIsReported) {
@@ -72,7 +76,7 @@ TEST_F(LimitsTest, WhenEnvdItselfRunsOutOfMemoryItIsReported) {
   ASSERT_TRUE(engine_.Create(spec));
   // What init holds counts; the kernel's choice falls on it once it is the largest.
   engine_.Run(spec.id, "kill -USR1 1", std::chrono::seconds(5));
-  auto reason = engine_.AwaitExit(spec.id, std::chrono::seconds(10));
+  auto reason = engine_.AwaitExit(spec.id, std::chrono::seconds(60));
   ASSERT_TRUE(reason) << reason.error().message();
   EXPECT_EQ(*reason, ExitReason::kOutOfMemory);
 }

@@ -35,6 +35,10 @@ constexpr const char* kHost = "203.0.113.1";
 constexpr const char* kPublic = "203.0.113.80";
 constexpr const char* kResolver = "10.1.2.3";
 constexpr int kPort = 8080;
+// An answer that must come, also on a busy machine.
+constexpr milliseconds kPatience{30'000};
+// That none comes: whoever is slow waits in vain all the more.
+constexpr milliseconds kSilence{500};
 
 // Runs the body in a child process and returns what it answers.
 inline std::string InChild(int netns, const std::function<std::string()>& body) {
@@ -42,7 +46,7 @@ inline std::string InChild(int netns, const std::function<std::string()>& body) 
   EXPECT_EQ(pipe2(fds, O_CLOEXEC), 0);
   pid_t pid = fork();
   if (pid == 0) {
-    alarm(20);
+    alarm(120);
     std::string text = netns >= 0 && setns(netns, CLONE_NEWNET) != 0 ? "setns failed" : body();
     _exit(write(fds[1], text.data(), text.size()) < 0);
   }
@@ -125,7 +129,7 @@ inline void Serve(int port, std::atomic<int>* seen) {
 
 // What a program there sees when it connects: the server's words, or the error.
 inline std::string Ask(int type, const std::string& host, int port, const std::string& source = "",
-                       milliseconds timeout = milliseconds(500)) {
+                       milliseconds timeout = kPatience) {
   UniqueFd fd(socket(AF_INET, type | SOCK_NONBLOCK, 0));
   sockaddr_in to = Address(host, port), from = Address(source, 0);
   if (!source.empty() && bind(fd.get(), reinterpret_cast<sockaddr*>(&from), sizeof from) != 0)
@@ -140,8 +144,8 @@ inline std::string Ask(int type, const std::string& host, int port, const std::s
   return n < 0 ? strerror(errno) : std::string(buffer, static_cast<size_t>(n));
 }
 inline std::string AskFrom(int netns, int type, const std::string& host, int port,
-                           const std::string& source = "") {
-  return InChild(netns, [&] { return Ask(type, host, port, source); });
+                           const std::string& source = "", milliseconds timeout = kPatience) {
+  return InChild(netns, [&] { return Ask(type, host, port, source, timeout); });
 }
 
 // A process with a network namespace of its own; gone with the object.
@@ -235,7 +239,7 @@ class NetworkTest : public testing::Test {
   }
 
   void WaitForServer(const std::string& host, int port) {
-    auto deadline = Clock::now() + std::chrono::seconds(5);
+    auto deadline = Clock::now() + kPatience;
     while (!Ask(SOCK_STREAM, host, port).starts_with("tcp") && Clock::now() < deadline)
       std::this_thread::sleep_for(milliseconds(5));
   }

@@ -36,7 +36,7 @@ TEST_F(NetworkTest, RefusesPrivateAndReservedRanges) {
         << address;
     int before = seen_->load();
     // The kernel sends one address only so many refusals per second.
-    EXPECT_THAT(AskFrom(sandbox.fd(), SOCK_DGRAM, address, kPort),
+    EXPECT_THAT(AskFrom(sandbox.fd(), SOCK_DGRAM, address, kPort, "", kSilence),
                 testing::AnyOf(strerror(EHOSTUNREACH), "timeout"))
         << address;
     EXPECT_EQ(seen_->load(), before) << address;
@@ -77,14 +77,14 @@ TEST_F(NetworkTest, RefusesOtherSandboxes) {
   Sandbox a = Make("a"), b = Make("b");
   servers_.push_back(b.space->Start([this] { Serve(kPort, seen_ + 2); }));
   std::string address = FormatIpv4(b.slot.sandbox_address());
-  auto deadline = Clock::now() + std::chrono::seconds(5);
+  auto deadline = Clock::now() + kPatience;
   while (AskFrom(b.fd(), SOCK_STREAM, "127.0.0.1", kPort) != "tcp 127.0.0.1")
     ASSERT_LT(Clock::now(), deadline);
   EXPECT_EQ(AskFrom(a.fd(), SOCK_STREAM, address, kPort), strerror(ECONNREFUSED));
   EXPECT_EQ(AskFrom(a.fd(), SOCK_DGRAM, address, kPort), strerror(EHOSTUNREACH));
   EXPECT_EQ(seen_[2].load(), 0);
   // Nor does the outside get in.
-  EXPECT_EQ(AskFrom(internet_->fd(), SOCK_STREAM, address, kPort), "timeout");
+  EXPECT_EQ(AskFrom(internet_->fd(), SOCK_STREAM, address, kPort, "", kSilence), "timeout");
 }
 
 TEST_F(NetworkTest, DropsForgedSources) {
@@ -94,8 +94,8 @@ TEST_F(NetworkTest, DropsForgedSources) {
         fmt::format("ip addr add {}/32 dev lo && ip addr add 203.0.113.99/32 dev lo", neighbour));
   EXPECT_EQ(AskFrom(a.fd(), SOCK_DGRAM, kPublic, kPort), fmt::format("udp {}", kHost));
   int before = seen_->load();
-  EXPECT_EQ(AskFrom(a.fd(), SOCK_DGRAM, kPublic, kPort, neighbour), "timeout");
-  EXPECT_EQ(AskFrom(a.fd(), SOCK_DGRAM, kPublic, kPort, "203.0.113.99"), "timeout");
+  EXPECT_EQ(AskFrom(a.fd(), SOCK_DGRAM, kPublic, kPort, neighbour, kSilence), "timeout");
+  EXPECT_EQ(AskFrom(a.fd(), SOCK_DGRAM, kPublic, kPort, "203.0.113.99", kSilence), "timeout");
   EXPECT_EQ(seen_->load(), before);
 }
 
@@ -112,7 +112,9 @@ TEST_F(NetworkTest, LimitsOpenConnections) {
       sockaddr_in to = Address(kPublic, kPort);
       connect(fd.get(), reinterpret_cast<sockaddr*>(&to), sizeof to);
       pollfd p{.fd = fd.get(), .events = POLLIN};
-      text += poll(&p, 1, 300) == 1 ? "y" : "n";
+      // Only those that must not get through are given up soon.
+      milliseconds timeout = i < 5 ? kPatience : kSilence;
+      text += poll(&p, 1, static_cast<int>(timeout.count())) == 1 ? "y" : "n";
       open.push_back(std::move(fd));
     }
     return text;
@@ -134,7 +136,7 @@ TEST_F(NetworkTest, SetUpAgainAndTearDownTouchOnlyOurTable) {
   std::string name = sandbox.slot.interface_name();
   EXPECT_NE(if_nametoindex(name.c_str()), 0u);
   sandbox = {};
-  auto deadline = Clock::now() + std::chrono::seconds(5);
+  auto deadline = Clock::now() + kPatience;
   while (if_nametoindex(name.c_str()) != 0 && Clock::now() < deadline)
     std::this_thread::sleep_for(milliseconds(1));
   EXPECT_EQ(if_nametoindex(name.c_str()), 0u) << "the interface outlived its sandbox";
@@ -179,7 +181,8 @@ TEST_F(NetworkTest, CostOfVethAndConfigure) {
     return v[v.size() / 2];
   };
   printf("network: veth %.0f us, inside %.0f us (medians)\n", median(outside), median(inside));
-  EXPECT_LT(median(outside) + median(inside), 50'000);
+  // No figure of speed, which benchmarks measure: only that nothing waits for a timeout.
+  EXPECT_LT(median(outside) + median(inside), 2'000'000);
 }
 
 TEST_F(NetworkTest, ProbeLeavesNothing) {

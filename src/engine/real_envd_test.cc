@@ -28,7 +28,7 @@ TEST(RealEnvdTest, AnswersAsSoonAsTheSandboxIsCreated) {
   ASSERT_EQ(connect(socket->get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
   std::string_view request = "GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
   ASSERT_GT(send(socket->get(), request.data(), request.size(), MSG_NOSIGNAL), 0);
-  timeval limit{5, 0};
+  timeval limit{30, 0};
   setsockopt(socket->get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
   char answer[256];
   ssize_t n = recv(socket->get(), answer, sizeof(answer), 0);

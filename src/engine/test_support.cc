@@ -92,7 +92,7 @@ Config TestConfig(const TempDir& dir) {
   config.data_dir = dir.path() + "/data";
   config.template_dir = dir.path() + "/templates";
   config.launchers = 2;
-  config.create_timeout_ms = 10'000;
+  config.create_timeout_ms = 60'000;
   fs::create_directories(config.template_dir);
   std::error_code ec;
   fs::create_directory_symlink(FindBaseTemplate(), config.template_dir + "/base", ec);
@@ -116,7 +116,7 @@ TestEngine::TestEngine(Config config) : config_(std::move(config)) {
   client_ = std::make_unique<Client>(loop_.get_executor(), std::move(process->socket));
   client_->OnExit([this](std::string id, ExitReason reason) { exits_.emplace_back(id, reason); });
   client_->Start();
-  auto deadline = steady_clock::now() + std::chrono::seconds(10);
+  auto deadline = steady_clock::now() + std::chrono::seconds(60);
   while (static_cast<int64_t>(launchers().size()) < config_.launchers) {
     if (steady_clock::now() > deadline) Die("the launchers do not start");
     std::this_thread::sleep_for(milliseconds(5));
@@ -190,7 +190,7 @@ Task<Status> After(milliseconds pause, Task<Status> task) {
 
 std::pair<Status, Status> TestEngine::CreateThenDestroy(const Spec& spec, milliseconds pause) {
   std::optional<Status> created;
-  asio::co_spawn(loop_, WithoutValue(client_->Create(spec, std::chrono::seconds(10))),
+  asio::co_spawn(loop_, WithoutValue(client_->Create(spec, std::chrono::seconds(60))),
                  [&](std::exception_ptr, Status status) { created.emplace(std::move(status)); });
   Status destroyed = Await(After(pause, client_->Destroy(spec.id)));
   while (!created) loop_.run_one();
@@ -210,16 +210,16 @@ Status TestEngine::DestroyMany(const std::vector<std::string>& ids) {
 }
 
 Result<Saved> TestEngine::Pause(const std::string& id, bool memory) {
-  return Await(client_->Pause(id, memory, std::chrono::seconds(30)));
+  return Await(client_->Pause(id, memory, std::chrono::seconds(60)));
 }
 
 Result<Instance> TestEngine::Resume(const Spec& spec, bool memory) {
-  return Await(client_->Resume(spec, memory, std::chrono::seconds(30)));
+  return Await(client_->Resume(spec, memory, std::chrono::seconds(60)));
 }
 
 Result<Saved> TestEngine::Snapshot(const std::string& id, const std::string& snapshot_id,
                                    bool memory) {
-  return Await(client_->Snapshot(id, snapshot_id, memory, std::chrono::seconds(30)));
+  return Await(client_->Snapshot(id, snapshot_id, memory, std::chrono::seconds(60)));
 }
 
 Status TestEngine::DeleteSaved(const std::string& id) { return Await(client_->DeleteSaved(id)); }
@@ -334,13 +334,13 @@ void TestEngine::KillAll() {
     if (auto process = OpenProcess(pid)) processes.push_back(std::move(*process));
   if (auto process = OpenProcess(pid_)) processes.push_back(std::move(*process));
   for (const UniqueFd& process : processes) SendSignal(process.get(), SIGKILL);
-  for (const UniqueFd& process : processes) WaitForExit(process.get(), std::chrono::seconds(10));
+  for (const UniqueFd& process : processes) WaitForExit(process.get(), std::chrono::seconds(60));
   client_->Stop();
   client_.reset();
 }
 
 void TestEngine::PauseAndKillAll(const std::string& id, std::chrono::milliseconds moment) {
-  asio::co_spawn(loop_, client_->Pause(id, true, std::chrono::seconds(30)), asio::detached);
+  asio::co_spawn(loop_, client_->Pause(id, true, std::chrono::seconds(60)), asio::detached);
   loop_.restart();
   loop_.poll();
   loop_.run_for(moment);
@@ -356,7 +356,7 @@ void TestEngine::Disconnect() {
   client_.reset();
   loop_.restart();
   loop_.poll();
-  if (process && !WaitForExit(process->get(), std::chrono::seconds(10)))
+  if (process && !WaitForExit(process->get(), std::chrono::seconds(60)))
     Die("the engine does not end");
 }
 
@@ -416,6 +416,19 @@ Census AwaitCensus(const TestEngine& engine, const Census& wanted, std::chrono::
     Census now = Take(engine);
     if (now == wanted || steady_clock::now() > deadline) return now;
     std::this_thread::sleep_for(milliseconds(20));
+  }
+}
+
+bool AwaitProcess(const std::string& id, std::chrono::seconds timeout) {
+  auto deadline = steady_clock::now() + timeout;
+  for (;;) {
+    bool found = false;
+    ForEachProcess([&](int pid) {
+      auto groups = ReadFile(fmt::format("/proc/{}/cgroup", pid));
+      found = found || (groups && groups->find("/" + id) != std::string::npos);
+    });
+    if (found || steady_clock::now() > deadline) return found;
+    std::this_thread::sleep_for(milliseconds(5));
   }
 }
 

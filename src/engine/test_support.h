@@ -49,10 +49,10 @@ class TestEngine {
   const std::set<std::string>& created() const { return created_; }
 
   Result<Instance> Create(const Spec& spec,
-                          std::chrono::milliseconds timeout = std::chrono::seconds(10));
+                          std::chrono::milliseconds timeout = std::chrono::seconds(60));
   // All at once.
   std::vector<Result<Instance>> CreateMany(
-      const std::vector<Spec>& specs, std::chrono::milliseconds timeout = std::chrono::seconds(30));
+      const std::vector<Spec>& specs, std::chrono::milliseconds timeout = std::chrono::seconds(60));
   // Asks for the sandbox, and `pause` later for its end, without waiting for it in between.
   std::pair<Status, Status> CreateThenDestroy(const Spec& spec, std::chrono::milliseconds pause);
   Status Destroy(const std::string& id);
@@ -70,7 +70,7 @@ class TestEngine {
   std::vector<std::string> List();
   // Runs a shell command inside, as root; it has `timeout` to end.
   CommandResult Run(const std::string& id, const std::string& command,
-                    std::chrono::seconds timeout = std::chrono::seconds(20),
+                    std::chrono::seconds timeout = std::chrono::seconds(60),
                     const char* address = "::ffff:127.0.0.1");
   // Waits for the report that a sandbox ended by itself.
   Result<ExitReason> AwaitExit(const std::string& id, std::chrono::seconds timeout);
@@ -102,6 +102,8 @@ Census Take(const TestEngine& engine);
 // Some things vanish a little after the kernel said yes (interfaces, loop devices): takes a census
 // until it equals `wanted` or `timeout` passes, and returns the last one.
 Census AwaitCensus(const TestEngine& engine, const Census& wanted,
-                   std::chrono::seconds timeout = std::chrono::seconds(10));
+                   std::chrono::seconds timeout = std::chrono::seconds(30));
+// Waits until this sandbox, which may still be in the making, has a process.
+bool AwaitProcess(const std::string& id, std::chrono::seconds timeout = std::chrono::seconds(30));
 
 }  // namespace caisson::engine

@@ -150,15 +150,15 @@ TEST_F(ProcessTest, InputErrorsHaveTheirCodes) {
 }
 
 TEST_F(ProcessTest, InputThatIsNotReadWaitsWithoutBlockingOthers) {
+  auto began = std::chrono::steady_clock::now();
   Call call = Stream("process.Process/Start",
                      {{"process", {{"cmd", "bash"}, {"args", {"-c", "sleep 1; wc -c"}}}}});
   int64_t pid = call.Next()->body.at("event").at("start").at("pid").as_int64();
   std::string big(500'000, 'x');  // far more than a pipe holds
-  auto began = std::chrono::steady_clock::now();
   EXPECT_EQ(Unary("process.Process/SendInput", InputOf(pid, "stdin", big)).status, 200u);
-  EXPECT_GE(std::chrono::steady_clock::now() - began, 500ms);
+  EXPECT_GE(std::chrono::steady_clock::now() - began, 1s);  // when somebody reads
   Reply late = Unary("process.Process/SendInput", InputOf(pid, "stdin", "y"),
-                     {{"Connect-Timeout-Ms", "5000"}});
+                     {{"Connect-Timeout-Ms", "30000"}});
   EXPECT_EQ(late.status, 200u);
   Unary("process.Process/CloseStdin", Select(pid));
   EXPECT_EQ(call.Collect().out, "500001\n");
@@ -189,7 +189,7 @@ TEST_F(ProcessTest, StreamInputAppliesEachMessageAtOnce) {
 
 TEST_F(ProcessTest, StreamInputAnswersEarlyWhenTheProcessIsUnknown) {
   Call input = Stream("process.Process/StreamInput", {{"start", Select(999999)}}, {}, false);
-  auto head = Await(WithDeadline(5s, "the answer", input.connection().ReadHead()));
+  auto head = Await(WithDeadline(30s, "the answer", input.connection().ReadHead()));
   ASSERT_TRUE(head);
   EXPECT_EQ(head->status, 200u);
   auto end = input.Next();
@@ -230,15 +230,17 @@ TEST_F(ProcessTest, AKillDoesNotWaitForThoseWhoHoldTheOutput) {
   Unary("process.Process/SendSignal", signal);
   auto began = std::chrono::steady_clock::now();
   EXPECT_EQ(call.Collect().end.at("status").as_string(), "signal: killed");
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 5s);
-  EXPECT_TRUE(ProcessExists(grandchild));  // only the process itself was hit
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 30s);  // of a minute
+  EXPECT_TRUE(ProcessExists(grandchild));                    // only the process itself was hit
   kill(grandchild, SIGKILL);
 }
 
 TEST_F(ProcessTest, OutputBeforeAKillIsNotLost) {
-  Call call = Stream("process.Process/Start", BashRequest("echo before; sleep 60"));
+  Call call = Stream("process.Process/Start", BashRequest("echo before; : > written; sleep 60"));
   int64_t pid = call.Next()->body.at("event").at("start").at("pid").as_int64();
-  std::this_thread::sleep_for(200ms);  // the daemon does not run meanwhile: the pipe holds it
+  // The daemon does not run meanwhile: the pipe holds it.
+  for (int i = 0; i < 3000 && !std::ifstream(Path("written")).good(); ++i)
+    std::this_thread::sleep_for(10ms);
   json::object signal = Select(pid);
   signal["signal"] = "SIGNAL_SIGKILL";
   Unary("process.Process/SendSignal", signal);
@@ -248,18 +250,18 @@ TEST_F(ProcessTest, OutputBeforeAKillIsNotLost) {
 TEST_F(ProcessTest, ATimeoutKillsTheWholeTree) {
   auto began = std::chrono::steady_clock::now();
   Outcome outcome = Bash("sleep 61 & echo $!; (sleep 62 & echo $!; wait) & wait",
-                         {{"Connect-Timeout-Ms", "500"}});
+                         {{"Connect-Timeout-Ms", "3000"}});
   EXPECT_EQ(outcome.error.at("code").as_string(), "deadline_exceeded");
   EXPECT_TRUE(outcome.end.empty());
   auto took = std::chrono::steady_clock::now() - began;
-  EXPECT_GE(took, 450ms);
-  EXPECT_LT(took, 5s);
-  Wait(200ms);
+  EXPECT_GE(took, 2900ms);
+  EXPECT_LT(took, 30s);
   std::istringstream pids(outcome.out);
   int count = 0;
-  for (int64_t pid; pids >> pid; ++count) EXPECT_FALSE(ProcessExists(pid)) << pid;
+  for (int64_t pid; pids >> pid; ++count)
+    EXPECT_TRUE(Until([&] { return !ProcessExists(pid); })) << pid;
   EXPECT_EQ(count, 2);
-  EXPECT_FALSE(ProcessExists(outcome.pid));
+  EXPECT_TRUE(Until([&] { return !ProcessExists(outcome.pid); }));
   EXPECT_EQ(Unary("process.Process/List", {}).body, "{}");
 }
 
@@ -267,13 +269,12 @@ TEST_F(ProcessTest, ATimeoutWorksWithoutAListener) {
   int64_t pid = 0;
   {
     Call call =
-        Stream("process.Process/Start", BashRequest("sleep 60"), {{"Connect-Timeout-Ms", "700"}});
+        Stream("process.Process/Start", BashRequest("sleep 60"), {{"Connect-Timeout-Ms", "3000"}});
     pid = call.Next()->body.at("event").at("start").at("pid").as_int64();
   }
   Wait(200ms);
   EXPECT_TRUE(ProcessExists(pid));  // a client that goes away does not kill
-  Wait(1s);
-  EXPECT_FALSE(ProcessExists(pid));
+  EXPECT_TRUE(Until([&] { return !ProcessExists(pid); }));
 }
 
 TEST_F(ProcessTest, TimeInWhichEnvdWasFrozenDoesNotCount) {
@@ -287,8 +288,7 @@ TEST_F(ProcessTest, TimeInWhichEnvdWasFrozenDoesNotCount) {
   Outcome outcome = call.Collect();
   EXPECT_EQ(outcome.out, "awake");
   EXPECT_EQ(outcome.error.at("code").as_string(), "deadline_exceeded");
-  Wait(200ms);
-  EXPECT_FALSE(ProcessExists(pid));
+  EXPECT_TRUE(Until([&] { return !ProcessExists(pid); }));
 }
 
 // What a pause does to clients: every connection is cut, processes and terminals stay.
@@ -369,8 +369,11 @@ TEST_F(ProcessTest, SeveralClientsFollowOneProcess) {
 }
 
 TEST_F(ProcessTest, KeepalivesComeInSilence) {
-  Outcome outcome = Bash("sleep 2.5", {{"Keepalive-Ping-Interval", "1"}});
-  EXPECT_EQ(outcome.keepalives, 2);
+  auto began = std::chrono::steady_clock::now();
+  Outcome outcome = Bash("sleep 3.5", {{"Keepalive-Ping-Interval", "1"}});
+  EXPECT_GE(outcome.keepalives, 2);
+  // One per second: on a busy machine it takes longer, and there are more.
+  EXPECT_LE(outcome.keepalives, (std::chrono::steady_clock::now() - began) / 1s);
 }
 
 TEST_F(ProcessTest, ATerminalHasItsSizeAndInput) {
@@ -381,15 +384,20 @@ TEST_F(ProcessTest, ATerminalHasItsSizeAndInput) {
   int64_t pid = call.Next()->body.at("event").at("start").at("pid").as_int64();
   json::object resize = Select(pid);
   resize["pty"] = {{"size", {{"cols", 100}, {"rows", 30}}}};
-  Wait(300ms);
+  std::string shown;
+  while (shown.find("24 80") == std::string::npos) {
+    auto message = call.Next();
+    ASSERT_TRUE(message && !message->last()) << shown;
+    shown += Base64Decode(message->body.at("event").at("data").at("pty").as_string()).value_or("");
+  }
   EXPECT_EQ(Unary("process.Process/Update", resize).status, 200u);
   Reply wrong = Unary("process.Process/SendInput", InputOf(pid, "stdin", "x"));
   EXPECT_EQ(ErrorCode(wrong), "internal");
   EXPECT_EQ(ErrorCode(Unary("process.Process/CloseStdin", Select(pid))), "unknown");
   EXPECT_EQ(Unary("process.Process/SendInput", InputOf(pid, "pty", "hello\n")).status, 200u);
   Outcome outcome = call.Collect();
-  EXPECT_THAT(outcome.pty, AllOf(HasSubstr("/dev/pts/"), HasSubstr("24 80"), HasSubstr("30 100"),
-                                 HasSubstr("got hello")));
+  EXPECT_THAT(shown + outcome.pty, AllOf(HasSubstr("/dev/pts/"), HasSubstr("24 80"),
+                                         HasSubstr("30 100"), HasSubstr("got hello")));
   EXPECT_EQ(outcome.end.at("status").as_string(), "exit status 0");
 }
 

@@ -64,7 +64,7 @@ std::string Program::Answer() {
   std::string text;
   for (;;) {
     pollfd wait{boot_.get(), POLLIN, 0};
-    if (poll(&wait, 1, 10'000) <= 0) return text + "(timeout)";
+    if (poll(&wait, 1, 60'000) <= 0) return text + "(timeout)";
     char buffer[4096];
     ssize_t size = read(boot_.get(), buffer, sizeof buffer);
     if (size <= 0) return text;

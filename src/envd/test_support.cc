@@ -97,7 +97,7 @@ void Fixture::Boot() {
 }
 
 void Fixture::RunUntil(const bool& done) {
-  auto deadline = std::chrono::steady_clock::now() + 30s;
+  auto deadline = std::chrono::steady_clock::now() + 120s;
   while (!done && std::chrono::steady_clock::now() < deadline) {
     loop.restart();
     loop.run_one_for(100ms);
@@ -113,8 +113,18 @@ void Fixture::Wait(std::chrono::milliseconds duration) {
   }
 }
 
+bool Fixture::Until(const std::function<bool()>& so) {
+  auto deadline = std::chrono::steady_clock::now() + 60s;
+  while (!so()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    Wait(20ms);
+  }
+  return true;
+}
+
 std::unique_ptr<http::ClientConnection> Fixture::Connect() {
-  auto connection = Await(http::ClientConnection::Connect("127.0.0.1:" + std::to_string(port), 5s));
+  auto connection =
+      Await(http::ClientConnection::Connect("127.0.0.1:" + std::to_string(port), 30s));
   EXPECT_TRUE(connection);
   return std::move(*connection);
 }

@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/json.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,7 +56,7 @@ class Call {
       : fixture_(fixture), connection_(std::move(connection)) {}
 
   // The next envelope; nothing when none comes within `timeout` or the connection ends.
-  std::optional<Message> Next(std::chrono::milliseconds timeout = 10s);
+  std::optional<Message> Next(std::chrono::milliseconds timeout = 30s);
   // Reads events until the end of the stream.
   Outcome Collect();
   void Write(const json::object& message);  // one envelope more of a client stream
@@ -87,7 +88,7 @@ class Fixture : public testing::Test {
   uint16_t port = 0;  // where requests go
   std::string dir;    // fresh, gone afterwards
 
-  // Runs the loop until `task` is done; throws after 30 s.
+  // Runs the loop until `task` is done; throws after two minutes.
   template <class T>
   T Await(Task<T> task) {
     // Shared: after a timeout the task may still end later.
@@ -109,6 +110,8 @@ class Fixture : public testing::Test {
   void RunUntil(const bool& done);
   // Lets the daemon work.
   void Wait(std::chrono::milliseconds duration);
+  // The same until it is so, for at most a minute; what it came to.
+  bool Until(const std::function<bool()>& so);
 
   std::unique_ptr<http::ClientConnection> Connect();
   Reply Http(std::string method, std::string target, http::Headers headers = {},

@@ -93,9 +93,16 @@ TEST_F(PolledTest, DirectoriesThatAppearAreWatchedAndNothingIsLostOrToldTwice) {
 TEST_F(PolledTest, AFastTreeIsReportedOnceWhileTheDaemonRuns) {
   std::string id = Create({{"path", dir}, {"recursive", true}});
   Bash("for i in $(seq 1 40); do mkdir -p t$i/u; echo x > t$i/u/f; done");
-  std::vector<std::string> events = Events(id);
-  Wait(100ms);
-  for (auto& event : Events(id)) events.push_back(event);
+  std::vector<std::string> events;
+  auto collect = [&] {
+    for (auto& event : Events(id)) events.push_back(event);
+    return std::ranges::count_if(events, [](const std::string& event) {
+             return event.starts_with("WRITE ") && event.ends_with("/u/f");
+           }) >= 40;
+  };
+  EXPECT_TRUE(Until(collect));
+  Wait(100ms);  // nothing is told twice
+  collect();
   for (int i = 1; i <= 40; ++i) {
     std::string file = "t" + std::to_string(i) + "/u/f";
     EXPECT_EQ(std::ranges::count(events, "CREATE " + file), 1) << file;
@@ -175,10 +182,13 @@ TEST_F(WatchTest, StreamsEventsAfterStart) {
 
 TEST_F(WatchTest, StreamsKeepAliveAndEndAtTheirDeadline) {
   Call call = Stream("filesystem.Filesystem/WatchDir", {{"path", dir}},
-                     {{"Keepalive-Ping-Interval", "1"}, {"Connect-Timeout-Ms", "1500"}});
+                     {{"Keepalive-Ping-Interval", "1"}, {"Connect-Timeout-Ms", "3500"}});
   call.Next();
-  EXPECT_EQ(json::serialize(call.Next()->body), R"({"keepalive":{}})");
+  int keepalives = 0;
   auto end = call.Next();
+  for (; end && !end->last(); end = call.Next(), ++keepalives)
+    EXPECT_EQ(json::serialize(end->body), R"({"keepalive":{}})");
+  EXPECT_GE(keepalives, 1);
   ASSERT_TRUE(end && end->last());
   EXPECT_EQ(end->body.at("error").at("code").as_string(), "deadline_exceeded");
 }
@@ -193,8 +203,10 @@ TEST_F(WatchLimitTest, WatchersAreBoundedAndGivenBack) {
     EXPECT_EQ(CodeOf(Unary("filesystem.Filesystem/CreateWatcher", {{"path", dir}})),
               "resource_exhausted");
   }
-  Wait(300ms);  // the stream's client is gone, and nobody had to touch a file for that
-  EXPECT_EQ(Unary("filesystem.Filesystem/CreateWatcher", {{"path", dir}}).status, 200u);
+  // The stream's client is gone, and nobody had to touch a file for that.
+  EXPECT_TRUE(Until([&] {
+    return Unary("filesystem.Filesystem/CreateWatcher", {{"path", dir}}).status == 200u;
+  }));
 }
 
 TEST_F(WatchLimitTest, AQueueThatOverflowsIsAnError) {

@@ -321,7 +321,7 @@ TEST_P(EngineTest, AStepIsNotRunWithOtherInputThanItWasBegunWith) {
 }
 
 TEST_P(EngineTest, RunsThatEndedLongAgoAreDeleted) {
-  config_.flow_lease_ms = 30;
+  config_.flow_lease_ms = 600;
   config_.run_retention_days = 90;
   Steps({"one"});
   Engine& first = StartEngine();

@@ -67,7 +67,7 @@ TEST_P(TakeoverTest, AnEngineThatStoppedTakesNothing) {
 }
 
 TEST_P(TakeoverTest, AfterACrashAnotherServerGoesOnWhenTheLeaseEnds) {
-  config_.flow_lease_ms = 200;
+  config_.flow_lease_ms = 2'000;
   Steps({"one", "two", "three"});
   Hangs("two");
   Engine& first = StartEngine();
@@ -119,7 +119,7 @@ TEST_P(TakeoverTest, AStepThatKillsItsServersIsDeadInTheEnd) {
 }
 
 TEST_P(TakeoverTest, AServerThatStoodStillWritesTooLate) {
-  config_.flow_lease_ms = 200;
+  config_.flow_lease_ms = 2'000;
   Steps({"one", "two"});
   // The one that will stand still: on a loop of its own, which is not run for a while.
   asio::io_context frozen_io;

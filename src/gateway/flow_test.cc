@@ -58,7 +58,7 @@ TEST_F(GatewayTest, AClientThatAsksFirstIsToldToSend) {
       head.headers.Set("Expect", "100-continue");
       EXPECT_TRUE(co_await connection->SendHead(std::move(head), size));
       std::string interim(25, '\0');  // all of it: "HTTP/1.1 100 Continue" and two line ends
-      auto n = co_await WithDeadline<size_t>(1s, "waiting", connection->stream().Read(interim));
+      auto n = co_await WithDeadline<size_t>(30s, "waiting", connection->stream().Read(interim));
       EXPECT_TRUE(n && interim.starts_with("HTTP/1.1 100 ")) << size;
       EXPECT_TRUE(co_await connection->WriteBody(std::string(size, 'x')));
       EXPECT_EQ((co_await Receive(*connection)).body.size(), size);
@@ -151,11 +151,11 @@ TEST_F(GatewayTest, AConnectionClosedWhileIdleIsReplaced) {
 }
 
 TEST_F(GatewayTest, IdleConnectionsAndLanesAreGivenUp) {
-  options_.max_idle_time = 50ms;
+  options_.max_idle_time = 1s;
   Run([this]() -> Task<void> {
     EXPECT_EQ((co_await Fetch(Request("GET", "/"))).status, 200u);
     EXPECT_EQ(upstream_.connections(), 1u);
-    for (int i = 0; i < 100 && upstream_.connections() > 0; ++i) co_await SleepFor(10ms);
+    for (int i = 0; i < 3000 && upstream_.connections() > 0; ++i) co_await SleepFor(10ms);
     EXPECT_EQ(upstream_.connections(), 0u);
     EXPECT_EQ(directory_.subscriptions(std::string(kId)), 0u);
   });
@@ -177,7 +177,7 @@ TEST_F(GatewayTest, DeathOfTheSandboxResetsItsStreams) {
     auto end = co_await connection->ReadBody(buffer);
     EXPECT_FALSE(end);
     EXPECT_EQ(end.error().sys_errno(), ECONNRESET);
-    EXPECT_LT(std::chrono::steady_clock::now() - begun, 100ms);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, 20s);  // without waiting for a timeout
     EXPECT_EQ((co_await Fetch(Request("GET", "/stream"))).status, 502u);
   });
 }
@@ -220,7 +220,7 @@ TEST_F(GatewayTest, AVanishedClientEndsTheWorkInTheSandbox) {
     EXPECT_TRUE(co_await connection->SendHead(Request("POST", "/work"), 4, "body"));
     while (requests_ == 0) co_await SleepFor(1ms);
     connection->Close();
-    for (int i = 0; i < 100 && !noticed; ++i) co_await SleepFor(10ms);
+    for (int i = 0; i < 3000 && !noticed; ++i) co_await SleepFor(10ms);
     EXPECT_TRUE(noticed);
   });
 }

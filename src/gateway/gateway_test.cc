@@ -245,7 +245,7 @@ TEST_F(GatewayTest, ServerOnTheIpv6LoopbackOnly) {
 
 TEST_F(GatewayTest, PortThatOpensLate) {
   Deaf deaf = DeafPort(/*listening=*/false);
-  options_.retry_pauses = {20ms, 50ms, 100ms, 200ms};
+  options_.retry_pauses = {20ms, 50ms, 100ms, 200ms, 1s, 5s, 20s};
   Run([this, port = deaf.port, fd = deaf.socket.Release()]() mutable -> Task<void> {
     auto connection = co_await Connect();
     EXPECT_TRUE(co_await connection->SendHead(Request("GET", "/", port), 0));
@@ -281,13 +281,14 @@ TEST_F(GatewayTest, ServerThatNeverAnswers) {
 TEST_F(GatewayTest, StoppedEnvdIsReportedAndNobodyHangs) {
   Deaf deaf = DeafPort(/*listening=*/true);
   options_.envd_port = static_cast<uint16_t>(deaf.port);
+  options_.envd_timeout = 200ms;
   Run([this, port = deaf.port]() -> Task<void> {
     auto begun = std::chrono::steady_clock::now();
     Seen seen = co_await Fetch(Request("POST", "/process.Process/List", port), "{}");
     EXPECT_EQ(seen.status, 502u);
     EXPECT_THAT(seen.body, HasSubstr("envd does not answer"));
     EXPECT_EQ(directory_.reports.size(), 1u);
-    EXPECT_LT(std::chrono::steady_clock::now() - begun, 3s);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, 30s);  // of ten minutes
   });
 }
 
@@ -296,25 +297,27 @@ TEST_F(GatewayTest, WhatStandsStillForACopyIsNotCut) {
   options_.envd_timeout = 50ms;
   directory_.still.insert(std::string(kId));
   On("GET", "/health", [](http::Exchange&) -> Task<void> { co_await SleepFor(2s); });
-  On("POST", "/watch", [](http::Exchange& exchange) -> Task<void> {
+  std::chrono::milliseconds silence = 400ms;
+  On("POST", "/watch", [&silence](http::Exchange& exchange) -> Task<void> {
     (void)co_await exchange.StartStream({}, std::nullopt, "begin ");
-    co_await SleepFor(400ms);
+    co_await SleepFor(silence);
     (void)co_await exchange.FinishStream("end");
   });
-  Run([this]() -> Task<void> {
+  Run([this, &silence]() -> Task<void> {
     EXPECT_EQ((co_await Fetch(Request("POST", "/watch"))).body, "begin end");
     EXPECT_TRUE(directory_.reports.empty());
     directory_.still.clear();
+    silence = 30s;
     EXPECT_FALSE((co_await Fetch(Request("POST", "/watch"))).whole);
   });
 }
 
 TEST_F(GatewayTest, ASilentStreamOfALivingEnvdStays) {
   options_.envd_port = upstream_.port();
-  options_.envd_timeout = 50ms;
+  options_.envd_timeout = 1s;  // time enough to answer the question whether it lives
   On("POST", "/watch", [](http::Exchange& exchange) -> Task<void> {
     (void)co_await exchange.StartStream({}, std::nullopt, "begin ");
-    co_await SleepFor(400ms);
+    co_await SleepFor(4s);
     (void)co_await exchange.FinishStream("end");
   });
   Run([this]() -> Task<void> {

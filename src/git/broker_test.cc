@@ -451,7 +451,7 @@ TEST_F(BrokerTest, ModelsGetTheirKeyAndStream) {
     http::ResponseHead head{
         .headers = {{"Content-Type", "text/event-stream"}, {"Set-Cookie", "a=b"}}};
     (void)co_await exchange.StartStream(head, std::nullopt, "data: 1\n\n");
-    for (int i = 0; i < 1000 && !go_on; ++i) co_await SleepFor(std::chrono::milliseconds(5));
+    for (int i = 0; i < 12'000 && !go_on; ++i) co_await SleepFor(std::chrono::milliseconds(5));
     (void)co_await exchange.FinishStream("data: 2\n\n");
     co_return true;
   });

@@ -120,7 +120,7 @@ TEST_F(SshProcessTest, TalksAndTellsHowItEnded) {
 }
 
 TEST_F(SshProcessTest, SilenceHasADeadlineAndTheEndIsTheEnd) {
-  auto process = Start("echo $$; exec sleep 600", 100);
+  auto process = Start("echo $$; exec sleep 600", 3'000);
   auto pid = Await(io_, process->Read());
   ASSERT_TRUE(pid);
   std::string directory = "/proc/" + std::string(pid->substr(0, pid->find('\n')));

@@ -377,9 +377,16 @@ TEST(Server, SendsFiles) {
 }
 
 struct GoneCounter {
+  std::atomic<int> begun = 0;
   std::atomic<int> gone = 0;
   std::atomic<int> finished = 0;
 };
+
+// Waits until it has come so far, for at most half a minute.
+bool Reaches(const std::atomic<int>& counter, int value) {
+  for (int i = 0; i < 3000 && counter < value; ++i) std::this_thread::sleep_for(10ms);
+  return counter >= value;
+}
 
 Task<void> Forever(Exchange& exchange) {
   for (;;) {
@@ -408,6 +415,7 @@ TEST(Server, NoticesThatTheClientIsGone) {
     }
     resets.Reset();
     pipelines.Send("GET /next HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_TRUE(Reaches(counter.gone, 1));
     std::this_thread::sleep_for(50ms);
     EXPECT_EQ(counter.gone, 1);  // a pipelined request is no goodbye
   }
@@ -453,6 +461,7 @@ TEST(Server, RewritesAbsoluteTargets) {
 }
 
 Task<void> SleepOrDie(Exchange& exchange, GoneCounter& counter) {
+  ++counter.begun;
   co_await SleepFor(exchange.request().target == "/slow" ? 60'000ms : 150ms);
   (void)co_await exchange.Send(Response::Text(200, "finished"));
   ++counter.finished;
@@ -466,10 +475,10 @@ TEST(Server, StopsGracefully) {
   quick.Send("GET /quick HTTP/1.1\r\nHost: x\r\n\r\n");
   slow.Send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
   ASSERT_TRUE(server.WaitForConnections(3));
-  std::this_thread::sleep_for(20ms);
+  ASSERT_TRUE(Reaches(counter.begun, 2));
   auto start = std::chrono::steady_clock::now();
-  server.Stop(500ms);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 3s);
+  server.Stop(2s);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);  // of a minute
   EXPECT_EQ(idle.ReadToEnd(), "");
   auto answer = quick.ReadAnswer();
   EXPECT_EQ(answer.body, "finished");
@@ -491,7 +500,7 @@ TEST(Server, MayBeDestroyedWithoutStop) {
   });
   RawClient idle(port), busy(port);
   busy.Send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
-  std::this_thread::sleep_for(50ms);
+  ASSERT_TRUE(Reaches(counter.begun, 1));
   loop.Call([&] {
     server.reset();
     return 0;

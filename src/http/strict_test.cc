@@ -126,21 +126,21 @@ TEST(Limits, SlowHeaderIs408) {
 TEST(Limits, IdleConnectionsEnd) {
   TestServer server(EchoHandler, {.idle_timeout = 150ms});
   RawClient client(server.port());
+  auto start = std::chrono::steady_clock::now();
   client.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(client.ReadAnswer().status, 200u);
-  auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(client.ReadToEnd(), "");
   auto waited = std::chrono::steady_clock::now() - start;
   EXPECT_GE(waited, 100ms);
-  EXPECT_LT(waited, 2s);
+  EXPECT_LT(waited, 20s);
 }
 
 TEST(Limits, StalledUploadIs408) {
-  TestServer server(EchoHandler, {.body_stall_timeout = 150ms});
+  TestServer server(EchoHandler, {.body_stall_timeout = 1s});
   RawClient client(server.port());
   client.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n");
   for (int i = 0; i < 5; ++i) {  // slow is allowed
-    std::this_thread::sleep_for(70ms);
+    std::this_thread::sleep_for(300ms);
     client.Send("x");
   }
   EXPECT_EQ(client.ReadAnswer().status, 408u);
@@ -168,7 +168,7 @@ TEST(Limits, AClientThatDoesNotReadIsCutOff) {
   RawClient client(server.port());
   client.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   auto code = outcome.code.get_future();
-  ASSERT_EQ(code.wait_for(5s), std::future_status::ready);
+  ASSERT_EQ(code.wait_for(30s), std::future_status::ready);
   EXPECT_EQ(code.get(), Code::kDeadlineExceeded);
   EXPECT_TRUE(server.WaitForConnections(0));
 }

@@ -22,7 +22,7 @@ std::string RawAnswer::Header(const std::string& name) const {
 }
 
 RawClient::RawClient(uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  timeval limit{5, 0};
+  timeval limit{30, 0};
   setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
   setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
   sockaddr_in address{};
@@ -124,7 +124,7 @@ TestLoop::~TestLoop() {
 
 void TestLoop::Run(Task<void> task) {
   auto done = asio::co_spawn(io_, std::move(task), asio::use_future);
-  ASSERT_EQ(done.wait_for(20s), std::future_status::ready) << "the coroutine did not end";
+  ASSERT_EQ(done.wait_for(120s), std::future_status::ready) << "the coroutine did not end";
   done.get();
 }
 
@@ -148,7 +148,7 @@ TestServer::~TestServer() {
 }
 
 bool TestServer::WaitForConnections(size_t count) {
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < 3000; ++i) {
     if (connections() == count) return true;
     std::this_thread::sleep_for(10ms);
   }

@@ -26,7 +26,7 @@ struct RawAnswer {
   std::string Header(const std::string& name) const;
 };
 
-// A blocking socket. Every wait ends after 5 s, which fails what the test expects.
+// A blocking socket. Every wait ends after 30 s, which fails what the test expects.
 class RawClient {
  public:
   explicit RawClient(uint16_t port);
@@ -54,7 +54,7 @@ class TestLoop {
   TestLoop();
   ~TestLoop();
   asio::any_io_executor executor() { return io_.get_executor(); }
-  // Runs `task` to its end; rethrows. Fails the test after 20 s.
+  // Runs `task` to its end; rethrows. Fails the test after two minutes.
   void Run(Task<void> task);
   // Runs a plain function on the loop.
   template <class Fn>
@@ -82,7 +82,7 @@ class TestServer {
   size_t connections() {
     return loop_.Call([this] { return server_->connections(); });
   }
-  // Waits up to 5 s for this number of connections.
+  // Waits up to 30 s for this number of connections.
   bool WaitForConnections(size_t count);
   void Stop(std::chrono::milliseconds grace);
 

@@ -26,7 +26,7 @@ class Tls : public testing::Test {
     EXPECT_TRUE(made) << made.error().message();
     return made.value_or(LocalAuthority{});
   }
-  StreamFactory Factory(std::chrono::milliseconds timeout = 5s) {
+  StreamFactory Factory(std::chrono::milliseconds timeout = 30s) {
     auto files = Ensure("caisson.localhost");
     ca_file_ = files.ca_file;
     return TlsFromFiles(files.cert_file, files.key_file, timeout).value();
@@ -111,7 +111,7 @@ TEST_F(Tls, ServesThoseWhoTrustTheAuthority) {
 }
 
 Task<void> FetchByTls(std::string host_port, std::string ca_file, Result<Response>& answer) {
-  auto connection = co_await ConnectTls(host_port, ca_file, 5s);
+  auto connection = co_await ConnectTls(host_port, ca_file, 30s);
   if (!connection) {
     answer = tl::unexpected(connection.error());
     co_return;
@@ -216,7 +216,7 @@ TEST_F(Tls, NoticesThatTheClientIsGone) {
     client.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_NE(client.Read(1), "");
   }
-  EXPECT_EQ(gone.get_future().wait_for(5s), std::future_status::ready);
+  EXPECT_EQ(gone.get_future().wait_for(30s), std::future_status::ready);
 }
 
 unsigned ModeOf(const std::string& path) {

@@ -21,7 +21,7 @@ class FakeEngine : public engine::Engine {
     ++creates;
     last_spec = spec;
     std::string id = spec.id;
-    if (create_takes.count() > 0) co_await SleepFor(create_takes);
+    co_await Work("create", create_takes);
     if (create_fails || create_fails_from < creates)
       co_return tl::unexpected(create_fails.value_or(Error(Code::kUnavailable, "no room")));
     bool continued = false;
@@ -37,7 +37,7 @@ class FakeEngine : public engine::Engine {
 
   Task<Status> Destroy(std::string id) override {
     ++destroys;
-    if (destroy_takes.count() > 0) co_await SleepFor(destroy_takes);
+    co_await Work("destroy", destroy_takes);
     if (destroy_failures > 0) {
       --destroy_failures;
       co_return Fail(Code::kInternal, "a test wants this to fail");
@@ -50,7 +50,7 @@ class FakeEngine : public engine::Engine {
 
   Task<Result<std::vector<UniqueFd>>> Dial(std::string id, size_t count) override {
     ++dials;
-    co_await SleepFor(std::chrono::milliseconds(1));
+    co_await Work("dial", std::chrono::milliseconds(1));
     if (dial_fails) co_return tl::unexpected(*dial_fails);
     if (!instances.contains(id)) co_return Fail(Code::kNotFound, "no such sandbox");
     std::vector<UniqueFd> sockets;
@@ -98,7 +98,7 @@ class FakeEngine : public engine::Engine {
   Task<Result<engine::Saved>> Pause(std::string id, bool memory,
                                     std::chrono::milliseconds) override {
     ++pauses;
-    if (pause_takes.count() > 0) co_await SleepFor(pause_takes);
+    co_await Work("pause", pause_takes);
     if (pause_fails && (memory || pause_of_files_fails)) co_return tl::unexpected(*pause_fails);
     if (!instances.erase(id)) co_return Fail(Code::kNotFound, "no such sandbox");
     engine::Saved state{.id = id, .tier = memory ? memory_tier : engine::Tier::kFiles, .at = Now()};
@@ -114,7 +114,7 @@ class FakeEngine : public engine::Engine {
     ++resumes;
     last_spec = spec;
     std::string id = spec.id;
-    if (resume_takes.count() > 0) co_await SleepFor(resume_takes);
+    co_await Work("resume", resume_takes);
     if (resume_fails) co_return tl::unexpected(*resume_fails);
     auto it = saved.find(id);
     if (it == saved.end()) co_return Fail(Code::kNotFound, "nothing was saved");
@@ -180,6 +180,7 @@ class FakeEngine : public engine::Engine {
   }
 
   // What a test wants to happen.
+  std::string held;  // the call ("pause", ...) that does not end as long as it stands here
   std::optional<Error> create_fails;
   std::optional<Error> dial_fails;
   std::optional<Error> set_egress_fails, set_limits_fails, grow_fails;
@@ -204,6 +205,16 @@ class FakeEngine : public engine::Engine {
   int creates = 0, destroys = 0, pauses = 0, resumes = 0, dials = 0, measures = 0;
   ExitHandler on_exit;
   BlockedHandler on_blocked;
+
+ private:
+  Task<void> Work(std::string call, std::chrono::milliseconds takes) {
+    if (takes.count() > 0) co_await SleepFor(takes);
+    while (held == call) {
+      co_await SleepFor(std::chrono::milliseconds(1));
+      auto state = co_await asio::this_coro::cancellation_state;
+      if (state.cancelled() != asio::cancellation_type::none) co_return;
+    }
+  }
 };
 
 }  // namespace caisson::sandbox

@@ -147,7 +147,7 @@ TEST_F(ManagerTest, CreationsInFlightCountAgainstTheServersQuota) {
   std::vector<Result<Info>> results;
   TaskGroup group(io_.get_executor());
   for (int i = 0; i < 5; ++i) group.Spawn("create", CreateInto(*manager_, Options(), results));
-  EXPECT_TRUE(Wait(group.Join(5s)));
+  EXPECT_TRUE(Wait(group.Join(30s)));
   int made = 0;
   for (auto& result : results) {
     if (result) {
@@ -246,14 +246,15 @@ TEST_F(ManagerTest, WhatCannotBeRecordedIsDestroyedAgain) {
 }
 
 TEST_F(ManagerTest, ACreationGoesOnWhenItsClientHangsUp) {
-  engine_.create_takes = 30ms;
+  engine_.held = "create";
   StartServer();
   std::vector<Result<Info>> results;
   TaskGroup client(io_.get_executor());
   client.Spawn("create", CreateInto(*manager_, Options(), results));
-  Sleep(5ms);
+  ASSERT_TRUE(Until([&] { return engine_.creates == 1; }));
   EXPECT_TRUE(Wait(client.Stop()));
   EXPECT_TRUE(results.empty());
+  engine_.held = "";
   EXPECT_TRUE(Until([&] { return manager_->running() == 1; }));
   EXPECT_EQ(Wait(store_->ListLiveSandboxes()).value().size(), 1u);
 }
@@ -270,7 +271,7 @@ TEST_F(ManagerTest, AStoppedManagerRefuses) {
 // ------------------------------------------------------------------------------------
 
 TEST_F(ManagerTest, ARepeatedRequestGetsTheSameSandbox) {
-  engine_.create_takes = 20ms;
+  engine_.held = "create";
   StartServer();
   CreateOptions options = Options();
   options.idempotency_key = "key-1";
@@ -278,7 +279,9 @@ TEST_F(ManagerTest, ARepeatedRequestGetsTheSameSandbox) {
   std::vector<Result<Info>> results;
   TaskGroup group(io_.get_executor());
   for (int i = 0; i < 2; ++i) group.Spawn("create", CreateInto(*manager_, options, results));
-  EXPECT_TRUE(Wait(group.Join(5s)));
+  ASSERT_TRUE(Until([&] { return engine_.creates == 1 && results.size() == 1; }));
+  engine_.held = "";
+  EXPECT_TRUE(Wait(group.Join(30s)));
   ASSERT_EQ(results.size(), 2u);
   EXPECT_EQ(results[0].error().code(), Code::kAborted);  // the first is still being worked on
   ASSERT_TRUE(results[1]);
@@ -359,7 +362,7 @@ TEST_F(ManagerTest, ManyDialsAtOnceShareTheTripsToTheEngine) {
   int succeeded = 0, not_found = 0;
   TaskGroup group(io_.get_executor());
   for (int i = 0; i < 64; ++i) group.Spawn("dial", DialInto(*manager_, id, succeeded, not_found));
-  EXPECT_TRUE(Wait(group.Join(5s)));
+  EXPECT_TRUE(Wait(group.Join(30s)));
   EXPECT_EQ(succeeded, 64);
   EXPECT_LE(engine_.dials, 16);
 }
@@ -369,10 +372,12 @@ TEST_F(ManagerTest, AKillDuringADialIsNotFound) {
   std::string id = Make().id;
   int succeeded = 0, not_found = 0;
   TaskGroup group(io_.get_executor());
+  engine_.held = "dial";
   for (int i = 0; i < 4; ++i) group.Spawn("dial", DialInto(*manager_, id, succeeded, not_found));
-  io_.poll();
+  ASSERT_TRUE(Until([&] { return engine_.dials > 0; }));
   ASSERT_TRUE(Wait(manager_->Kill("admin", id)));
-  EXPECT_TRUE(Wait(group.Join(5s)));
+  engine_.held = "";
+  EXPECT_TRUE(Wait(group.Join(30s)));
   EXPECT_EQ(not_found, 4);
 }
 
@@ -419,6 +424,9 @@ TEST_F(ManagerTest, MeansReachFurtherBackThanSamples) {
   config_.metrics_long_history = 10;
   StartServer();
   Info info = Make();
+  // From now on there are always so many.
+  ASSERT_TRUE(
+      Until([&] { return Wait(manager_->Metrics("admin", info.id, {}, {}))->size() == 3; }));
   auto means = [&] {
     auto fine = Wait(manager_->Metrics("admin", info.id, {}, {})).value();
     auto all = Wait(manager_->Metrics("admin", info.id, info.started_at, {})).value();

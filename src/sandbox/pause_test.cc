@@ -38,7 +38,7 @@ TEST_F(PauseTest, APausedSandboxHasNoTrafficAndCanBeResumed) {
   EXPECT_EQ(manager_->paused(), 1u);
   Info paused = Get(made.id);
   EXPECT_EQ(paused.state, State::kPaused);
-  EXPECT_LT(std::chrono::abs(paused.end_at - Now()), 5s);  // when it was paused
+  EXPECT_LT(std::chrono::abs(paused.end_at - Now()), 100s);  // when it was paused, not in 300 s
   EXPECT_EQ(paused.saved.tier, "memory");
   EXPECT_EQ(paused.saved.memory_bytes, 1 << 20);
   EXPECT_EQ(paused.saved.disk_bytes, 1 << 10);
@@ -67,7 +67,7 @@ TEST_F(PauseTest, APausedSandboxHasNoTrafficAndCanBeResumed) {
   // A running one is only given more time.
   connected = Connect(made.id, {.timeout = 200s});
   EXPECT_FALSE(connected->resumed);
-  EXPECT_GT(connected->info.end_at, Now() + 190s);
+  EXPECT_GT(connected->info.end_at, Now() + 150s);
   EXPECT_EQ(engine_.resumes, 1);
 }
 
@@ -194,10 +194,12 @@ TEST_F(PauseTest, OnlyAHealthyOneIfAskedSo) {
 TEST_F(PauseTest, AnEndDuringAFailedPauseIsAnEnd) {
   StartServer();
   std::string id = Make().id;
-  engine_.pause_takes = 20ms;
+  engine_.held = "pause";
   engine_.pause_fails = Error(Code::kInternal, "it died");
   auto paused = Begin(manager_->Pause("admin", id, true));
+  ASSERT_TRUE(Until([&] { return engine_.pauses == 1; }));
   engine_.Exit(id, engine::ExitReason::kOutOfMemory);
+  engine_.held = "";
   ASSERT_TRUE(Until([&] { return paused->has_value(); }));
   EXPECT_FALSE(**paused);
   EXPECT_TRUE(Until([&] { return RowOf(id).state == "killed"; }));
@@ -260,11 +262,13 @@ TEST_F(PauseTest, WhatIsLostIsTold) {
 TEST_F(PauseTest, AKillDuringAPauseWins) {
   StartServer();
   std::string id = Make().id;
-  engine_.pause_takes = 30ms;
+  engine_.held = "pause";
   auto paused = Begin(manager_->Pause("admin", id, true));
+  ASSERT_TRUE(Until([&] { return engine_.pauses == 1; }));
   EXPECT_EQ(Get(id).state, State::kPaused);  // as clients shall see it
   auto killed = Begin(manager_->Kill("admin", id));
   EXPECT_FALSE(manager_->Get("admin", id));
+  engine_.held = "";
   ASSERT_TRUE(Until([&] { return killed->has_value() && paused->has_value(); }));
   EXPECT_TRUE(**killed);
   EXPECT_EQ((*paused)->error().code(), Code::kNotFound);
@@ -278,9 +282,11 @@ TEST_F(PauseTest, AKillDuringAResumeWins) {
   StartServer();
   std::string id = Make().id;
   ASSERT_TRUE(Pause(id));
-  engine_.resume_takes = 30ms;
+  engine_.held = "resume";
   auto resumed = Begin(manager_->Connect("admin", id, {}));
+  ASSERT_TRUE(Until([&] { return engine_.resumes == 1; }));
   auto killed = Begin(manager_->Kill("admin", id));
+  engine_.held = "";
   ASSERT_TRUE(Until([&] { return killed->has_value() && resumed->has_value(); }));
   EXPECT_TRUE(**killed);
   EXPECT_EQ((*resumed)->error().code(), Code::kNotFound);
@@ -292,11 +298,14 @@ TEST_F(PauseTest, AKillDuringAResumeWins) {
 TEST_F(PauseTest, AConnectWaitsForThePauseAndManyResumeOnce) {
   StartServer();
   std::string id = Make().id;
-  engine_.pause_takes = engine_.resume_takes = 20ms;
+  engine_.resume_takes = 20ms;
+  engine_.held = "pause";
   auto paused = Begin(manager_->Pause("admin", id, true));
+  ASSERT_TRUE(Until([&] { return engine_.pauses == 1; }));
   EXPECT_EQ(Wait(manager_->SetTimeout("admin", id, 5s, false)).error().code(), Code::kAborted);
   std::vector<std::shared_ptr<std::optional<Result<Connected>>>> connects;
   for (int i = 0; i < 10; ++i) connects.push_back(Begin(manager_->Connect("admin", id, {})));
+  engine_.held = "";
   ASSERT_TRUE(Until([&] {
     return std::all_of(connects.begin(), connects.end(),
                        [](auto& one) { return one->has_value(); });
@@ -315,9 +324,11 @@ TEST_F(PauseTest, WaitingForATurnHasAnEnd) {
   config_.save_timeout_ms = 20;
   StartServer();
   std::string id = Make().id;
-  engine_.pause_takes = 200ms;
+  engine_.held = "pause";
   auto paused = Begin(manager_->Pause("admin", id, true));
+  ASSERT_TRUE(Until([&] { return engine_.pauses == 1; }));
   auto connected = Connect(id);
+  engine_.held = "";
   EXPECT_EQ(connected.error().code(), Code::kAborted);
   EXPECT_NE(connected.error().message().find("is being paused"), std::string::npos);
   EXPECT_TRUE(Until([&] { return paused->has_value(); }));
@@ -338,13 +349,14 @@ TEST_F(PauseTest, AtTheEndOfItsTimeItIsPaused) {
 TEST_F(PauseTest, AFailedPauseAtTheEndGivesMoreTime) {
   StartServer();
   engine_.pause_fails = Error(Code::kInternal, "no");
-  std::string id = Make(With({.auto_pause = true}, 1s)).id;
+  Info made = Make(With({.auto_pause = true}, 1s));
+  std::string id = made.id;
   EXPECT_TRUE(Until([&] { return EventTypes(id).size() == 3; }));
   EXPECT_EQ(EventTypes(id), (Types{"created", "pause_failed", "timeout_set"}));
   EXPECT_EQ(EventOf(id, "timeout_set").fields.at("reason"), "pause_failed");
   EXPECT_EQ(EventOf(id, "timeout_set").level, "error");
   EXPECT_TRUE(manager_->FindRoute(id));
-  EXPECT_GT(Get(id).end_at, Now() + 5s);
+  EXPECT_GT(Get(id).end_at, made.end_at + 5s);
   EXPECT_EQ(RowOf(id).end_at, Get(id).end_at);
   // The client may still ask for the end it wants.
   engine_.pause_fails.reset();
@@ -356,10 +368,13 @@ TEST_F(PauseTest, TheLastAttemptSavesTheFiles) {
   StartServer();
   engine_.pause_fails = Error(Code::kInternal, "no");
   engine_.pause_of_files_fails = false;
-  std::string id = Make(With({.auto_pause = true}, 1s)).id;
+  Info last = Make(With({.auto_pause = true}, 1s));
+  const std::string id = last.id;
   for (int attempt = 1; attempt < 6; ++attempt) {
-    ASSERT_TRUE(Until([&] { return Get(id).end_at > Now() + 5s; })) << attempt;
-    ASSERT_TRUE(Wait(manager_->SetTimeout("admin", id, 0s, false)));
+    ASSERT_TRUE(Until([&] { return Get(id).end_at > last.end_at + 5s; })) << attempt;
+    auto ended = Wait(manager_->SetTimeout("admin", id, 0s, false));
+    ASSERT_TRUE(ended) << ended.error().message();
+    last = *ended;
   }
   EXPECT_TRUE(Until([&] { return RowOf(id).state == "paused"; }));
   EXPECT_EQ(Get(id).saved.tier, "files");
@@ -399,7 +414,7 @@ TEST_F(PauseTest, PausedOnesAreKeptForSoLong) {
 }
 
 TEST_F(PauseTest, NobodyUsesItSoItIsPaused) {
-  config_.idle_pause_s = 1;
+  config_.idle_pause_s = 3;  // the other one is used more often, also where everything is slow
   StartServer();
   std::string idle = Make().id, used = Make().id, open = Make().id;
   auto subscription = manager_->SubscribeGone(open, [] {});
@@ -488,7 +503,7 @@ TEST_F(PauseTest, OnlySoManyWaitForOne) {
   StartServer();
   std::string id = Make(With({.auto_resume = true})).id;
   ASSERT_TRUE(Pause(id));
-  engine_.resume_takes = 100ms;
+  engine_.held = "resume";
   std::vector<std::shared_ptr<std::optional<Status>>> wakes;
   for (int i = 0; i < 300; ++i) {
     auto result = std::make_shared<std::optional<Status>>();
@@ -497,6 +512,11 @@ TEST_F(PauseTest, OnlySoManyWaitForOne) {
     });
     wakes.push_back(result);
   }
+  ASSERT_TRUE(Until([&] {
+    return std::count_if(wakes.begin(), wakes.end(), [](auto& one) { return one->has_value(); }) ==
+           300 - 1 - Turns::kMaxWaiting;
+  }));
+  engine_.held = "";
   ASSERT_TRUE(Until([&] {
     return std::all_of(wakes.begin(), wakes.end(), [](auto& one) { return one->has_value(); });
   }));

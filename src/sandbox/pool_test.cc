@@ -93,10 +93,13 @@ TEST_F(PoolTest, OneIsToldWhatItsUserWants) {
 }
 
 TEST_F(PoolTest, AnEmptyPoolIsNoObstacle) {
-  engine_.create_takes = std::chrono::milliseconds(20);
+  engine_.held = "create";
   StartServer();
-  Make();
-  EXPECT_EQ(manager_->pool().misses, 1u);
+  auto made = Begin(manager_->Create(Options()));
+  ASSERT_TRUE(Until([&] { return manager_->pool().misses == 1; }));
+  engine_.held = "";
+  ASSERT_TRUE(Until([&] { return made->has_value(); }));
+  EXPECT_TRUE(**made);
   EXPECT_TRUE(UntilReady(2));
 }
 
@@ -180,10 +183,18 @@ TEST_F(PoolTest, NothingIsLeftWhenTheServerStops) {
 }
 
 TEST_F(PoolTest, OneThatIsHalfMadeWhenTheServerStopsIsNotForgotten) {
-  engine_.create_takes = std::chrono::milliseconds(50);
+  config_.shutdown_grace_ms = 30'000;
+  engine_.held = "create";
   StartServer();
   ASSERT_TRUE(Until([&] { return engine_.creates == 1; }));
-  StopServer();
+  bool stopped = false;
+  asio::co_spawn(io_, manager_->Stop(), [&](std::exception_ptr) { stopped = true; });
+  io_.restart();
+  io_.poll();  // it is stopping now, and waits for what is half made
+  EXPECT_FALSE(stopped);
+  engine_.held = "";
+  ASSERT_TRUE(Until([&] { return stopped; }));
+  manager_.reset();
   EXPECT_TRUE(engine_.instances.empty());
   EXPECT_EQ(engine_.destroys, 1);
 }

@@ -163,7 +163,7 @@ class ProviderTest : public ::testing::TestWithParam<std::string> {
     if (!envd) return tl::unexpected(envd.error());
     sdk::Command command;
     command.argv = {"bash", "-c", std::move(script)};
-    command.timeout = 20s;
+    command.timeout = 60s;
     return Await(envd->Run(std::move(command)));
   }
   ~ProviderTest() override {
@@ -279,7 +279,7 @@ TEST_P(ProviderTest, AKillEndsWhatRunsInIt) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code(), Code::kUnavailable);
   EXPECT_TRUE(
-      Await([](TaskGroup& of) -> Task<Result<bool>> { co_return co_await of.Join(20s); }(group))
+      Await([](TaskGroup& of) -> Task<Result<bool>> { co_return co_await of.Join(60s); }(group))
           .value());
 }
 

@@ -42,7 +42,7 @@ class EnvdClientTest : public EnvdFixture {
     for (const char* name : {"parent", "child"}) {
       pid_t pid = PidIn(name);
       ASSERT_GT(pid, 0) << name;
-      for (int i = 0; i < 500 && Lives(pid); ++i) Await(Pause());
+      for (int i = 0; i < 3000 && Lives(pid); ++i) Await(Pause());
       EXPECT_FALSE(Lives(pid)) << name;
     }
   }
@@ -122,7 +122,7 @@ TEST_F(EnvdClientTest, BytesThatAreNoTextBecomeReplacementCharacters) {
 
 TEST_F(EnvdClientTest, ATimeoutEndsTheWholeTree) {
   Command command = Bash(Family());
-  command.timeout = 1s;
+  command.timeout = 4s;  // time enough for both to begin
   auto result = Await(Client().Run(command));
   ASSERT_TRUE(result) << result.error().message();
   EXPECT_TRUE(result->timed_out);
@@ -143,7 +143,7 @@ TEST_F(EnvdClientTest, CancelingEndsTheWholeTree) {
         to.emplace(co_await from.Run(std::move(what)));
       }(client, std::move(command), result));
   EXPECT_TRUE(
-      Await([](TaskGroup& of) -> Task<Result<bool>> { co_return co_await of.Join(20s); }(group))
+      Await([](TaskGroup& of) -> Task<Result<bool>> { co_return co_await of.Join(60s); }(group))
           .value());
   ASSERT_TRUE(result);
   ASSERT_FALSE(*result);
@@ -161,7 +161,7 @@ TEST_F(EnvdClientTest, CancelingBeforeTheStartIsKnownLeavesNothing) {
   io_.poll_one();
   group.Cancel();
   EXPECT_TRUE(
-      Await([](TaskGroup& of) -> Task<Result<bool>> { co_return co_await of.Join(20s); }(group))
+      Await([](TaskGroup& of) -> Task<Result<bool>> { co_return co_await of.Join(60s); }(group))
           .value());
   EXPECT_TRUE(Await(client.ListProcesses())->empty());
 }

@@ -20,7 +20,7 @@ class LoopbackTransport final : public Transport {
 
   Task<Result<std::unique_ptr<http::ClientConnection>>> Connect() override {
     return http::ClientConnection::Connect(fmt::format("127.0.0.1:{}", port_),
-                                           std::chrono::milliseconds(5'000));
+                                           std::chrono::milliseconds(30'000));
   }
   http::Headers RequestHeaders() const override {
     return {{"Host", "localhost"}, {"X-Access-Token", token_}};
@@ -53,7 +53,7 @@ class EnvdFixture : public ::testing::Test {
     Command command;
     command.argv = {"bash", "-c", std::move(script)};
     command.user = "root";
-    command.timeout = std::chrono::seconds(20);
+    command.timeout = std::chrono::seconds(60);
     return command;
   }
 

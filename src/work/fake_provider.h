@@ -22,6 +22,7 @@ class FakeProvider final : public sandbox::Provider {
   Task<Result<sandbox::ProviderInfo>> Create(sandbox::ProviderOptions options) override {
     ++creates;
     if (create_takes.count() > 0) co_await SleepFor(create_takes);
+    while (hold_create) co_await SleepFor(std::chrono::milliseconds(1));
     if (create_fails && !create_fails_late) co_return tl::unexpected(*create_fails);
     if (room && sandboxes.size() >= *room) co_return Fail(Code::kResourceExhausted, "it is full");
     sandbox::ProviderInfo info{.id = RandomId("i", 20),
@@ -65,7 +66,7 @@ class FakeProvider final : public sandbox::Provider {
     CO_TRY(Find(owner_id, id));
     ++pauses;
     most_pausing = std::max(most_pausing, ++pausing);
-    auto late = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    auto late = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (most_pausing < pauses_meet && std::chrono::steady_clock::now() < late)
       co_await SleepFor(std::chrono::milliseconds(1));
     --pausing;
@@ -113,6 +114,7 @@ class FakeProvider final : public sandbox::Provider {
   std::set<std::string> cannot_pause;
   int pauses_meet = 0;  // a pause waits until there were so many at the same time
   std::chrono::milliseconds create_takes{0};
+  bool hold_create = false;  // it takes as long as this is set
   std::string name_ = "local";
 
   // What has happened.

@@ -306,7 +306,7 @@ TEST_F(KeptCheckoutsTest, ASweepLeavesWhatIsBeingMade) {
   EXPECT_EQ(saves_, 1);
   // Whoever waited for it goes away; the copy comes to its end.
   tasks.Cancel();
-  testing::Await(io_, tasks.Join(5s));
+  testing::Await(io_, tasks.Join(30s));
   // Who comes again for the same sandbox waits for it.
   bool waited = false;
   tasks.Spawn("again", [](KeptCheckouts& kept, bool& done) -> Task<void> {

@@ -109,14 +109,14 @@ TEST(Tools, RefuseWrongArguments) {
         Case{"take_screenshot", R"({"url":"file:///etc/passwd"})", "http://"}}) {
     auto outcome =
         testing::Await(io, tools.Run({.id = "c", .name = one.name, .arguments = one.arguments},
-                                     std::chrono::seconds(20)));
+                                     std::chrono::seconds(60)));
     ASSERT_TRUE(outcome) << one.name << one.arguments;
     EXPECT_FALSE(outcome->error_type.empty());
     EXPECT_THAT(outcome->text, HasSubstr(one.words));
   }
   auto said = testing::Await(
       io, tools.Run({.id = "c", .name = "narrate", .arguments = R"({"message":"I look."})"},
-                    std::chrono::seconds(20)));
+                    std::chrono::seconds(60)));
   EXPECT_EQ(said->said, "I look.");
 }
 

@@ -103,7 +103,7 @@ TEST_F(SandboxesTest, TwoRequestsForOneHolderAtOnceMakeOne) {
                   to.emplace(co_await all.Create(std::move(request)));
                 }(*sandboxes_, For("e1"), *result));
   EXPECT_TRUE(
-      Await([](TaskGroup& of) -> Task<Result<bool>> { co_return co_await of.Join(10s); }(group))
+      Await([](TaskGroup& of) -> Task<Result<bool>> { co_return co_await of.Join(30s); }(group))
           .value());
   ASSERT_TRUE(*first && *second);
   EXPECT_EQ((*first)->id, (*second)->id);
@@ -151,7 +151,7 @@ TEST_F(SandboxesTest, ACreateThatTimedOutButWorkedLeavesNothing) {
 }
 
 TEST_F(SandboxesTest, ACreateWhoseRowCannotBeWrittenLeavesNothing) {
-  provider_.create_takes = 50ms;
+  provider_.hold_create = true;
   std::optional<Result<SandboxRow>> result;
   TaskGroup group(io_.get_executor());
   group.Spawn("create",
@@ -163,19 +163,21 @@ TEST_F(SandboxesTest, ACreateWhoseRowCannotBeWrittenLeavesNothing) {
   // Somebody ends the row meanwhile.
   EXPECT_TRUE(
       Await(store_->Write([](Transaction& write) { return write.Delete(Select<SandboxRow>()); })));
+  provider_.hold_create = false;
   while (!result) io_.run_one();
   EXPECT_FALSE(*result);
   EXPECT_TRUE(provider_.sandboxes.empty());
 }
 
 TEST_F(SandboxesTest, ACanceledCreateIsFinished) {
-  provider_.create_takes = 50ms;
+  provider_.hold_create = true;
   TaskGroup group(io_.get_executor());
   group.Spawn("create", [](Sandboxes& all, SandboxRequest request) -> Task<void> {
     (void)co_await all.Create(std::move(request));
   }(*sandboxes_, For("e1")));
   while (provider_.creates == 0) io_.run_one();
   group.Cancel();
+  provider_.hold_create = false;
   EXPECT_EQ(Made().status, "running");
   EXPECT_EQ(provider_.creates, 1);
 }
@@ -341,12 +343,12 @@ TEST_F(SandboxesTest, ACommandWhoseCallerGoesAwayEndsAndSaysSo) {
                 (void)co_await all.Execute("alice", std::move(id), std::move(what));
               }(*sandboxes_, row.id, std::move(execution)));
   EXPECT_TRUE(
-      Await([](TaskGroup& of) -> Task<Result<bool>> { co_return co_await of.Join(20s); }(group))
+      Await([](TaskGroup& of) -> Task<Result<bool>> { co_return co_await of.Join(60s); }(group))
           .value());
   // Killed, and then reaped; written down after that.
-  for (int i = 0; i < 500 && !Await(Client().ListProcesses())->empty(); ++i) Pause();
+  for (int i = 0; i < 3000 && !Await(Client().ListProcesses())->empty(); ++i) Pause();
   EXPECT_TRUE(Await(Client().ListProcesses())->empty());
-  for (int i = 0; i < 500 && Operations()[0].status == "started"; ++i) Pause();
+  for (int i = 0; i < 3000 && Operations()[0].status == "started"; ++i) Pause();
   EXPECT_EQ(Operations()[0].error_type, "canceled");
 }
 

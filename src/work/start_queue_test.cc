@@ -63,7 +63,7 @@ TEST_F(StartQueueTest, ItStartsByItselfAlsoAfterARestart) {
   work_->start_queue.Start();
   workshop_.hold_agent = false;
   Await(busy.execution_id, {"succeeded"});
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (TaskOf(next).status != "in_review" && std::chrono::steady_clock::now() < deadline)
     Wait(Pause());
   EXPECT_EQ(TaskOf(next).status, "in_review");

@@ -213,7 +213,7 @@ TEST_F(TaskFlowTest, LostWorkIsToldNotPushed) {
 TEST_F(TaskFlowTest, CancelEndsTheWorkAndTheSandbox) {
   workshop_.hold_agent = true;
   Started started = Begin(ATask());
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (workshop_.Count("agent") == 0 && std::chrono::steady_clock::now() < deadline)
     Wait(Pause());
   EXPECT_TRUE(Wait(work_->tasks.Cancel("ann", started.task_id, "no longer needed")).value());
@@ -264,7 +264,7 @@ TEST_F(TaskFlowTest, TheFirstCommitOpensADraftThatIsReadyAtTheEnd) {
   workshop_.agent_stdout = "{\"caisson\":\"summary\",\"text\":\"Mended.\"}\n";
   Started started = Begin(ATask());
   workshop_.early_commit = true;
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (TaskOf(started.task_id).pull_request_number == 0 &&
          std::chrono::steady_clock::now() < deadline)
     Wait(Pause());
@@ -286,7 +286,7 @@ TEST_F(TaskFlowTest, AnEarlyDraftStaysOneIfItShall) {
   NewTask task = ATask();
   task.options = {{"draft", true}};
   Started started = Begin(task);
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (TaskOf(started.task_id).pull_request_number == 0 &&
          std::chrono::steady_clock::now() < deadline)
     Wait(Pause());
@@ -311,7 +311,7 @@ TEST_F(TaskFlowTest, ADraftThatFailsDoesNotEndTheWork) {
   bool tried = false;
   workshop_.on_push = [&tried] { tried = true; };
   Started started = Begin(ATask());
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!tried && std::chrono::steady_clock::now() < deadline) Wait(Pause());
   EXPECT_TRUE(tried);
   workshop_.hold_agent = false;
@@ -334,7 +334,7 @@ TEST_F(TaskFlowTest, CancelReachesTheOneWhoWatchesForCommits) {
   config_.pull_request = "first_commit";
   workshop_.hold_agent = true;
   Started started = Begin(ATask());
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (workshop_.Count("agent") == 0 && std::chrono::steady_clock::now() < deadline)
     Wait(Pause());
   EXPECT_TRUE(Wait(work_->tasks.Cancel("ann", started.task_id, "no longer needed")).value());
@@ -349,7 +349,7 @@ TEST_F(TaskFlowTest, WorkOutlivesItsSandbox) {
   workshop_.agent_stdout = "done\n";
   workshop_.leave_at = FakeWorkshop::Clock::now() + std::chrono::milliseconds(200);
   Started started = Begin(ATask());
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (workshop_.Count("renew") == 0 && std::chrono::steady_clock::now() < deadline)
     Wait(Pause());
   workshop_.hold_agent = false;
@@ -384,7 +384,7 @@ TEST_F(TaskFlowTest, WorkThatWaitsForAPersonOutlivesItsSandbox) {
     workshop_.leave_at = FakeWorkshop::Clock::now() + std::chrono::seconds(1);
   };
   Started started = Begin(task);
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (workshop_.Count("renew") == 0 && std::chrono::steady_clock::now() < deadline)
     Wait(Pause());
   EXPECT_EQ(workshop_.Count("push task-" + started.task_id), 0);
@@ -443,7 +443,7 @@ TEST_F(TaskFlowTest, APausedSquadStopsBeforeTheNextStep) {
   NewTask task = ATask();
   task.squad_id = squad.row.id;
   Started started = Begin(task);
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (workshop_.Count("agent") == 0 && std::chrono::steady_clock::now() < deadline)
     Wait(Pause());
   ASSERT_TRUE(Wait(work_->squads.Pause("ann", squad.row.id)));
@@ -490,7 +490,7 @@ TEST_F(TaskFlowTest, OutputIsToldOnceOverARestart) {
 TEST_F(TaskFlowTest, ARunGoesOnInTheNextServer) {
   workshop_.hold_agent = true;
   Started started = Begin(ATask());
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (workshop_.Count("agent") == 0 && std::chrono::steady_clock::now() < deadline)
     Wait(Pause());
   EndServer();

@@ -23,7 +23,7 @@ class TaskPauseTest : public WorkTest {
     return started;
   }
   void AwaitCall(const std::string& call) {
-    auto deadline = std::chrono::steady_clock::now() + 20s;
+    auto deadline = std::chrono::steady_clock::now() + 60s;
     while (workshop_.Count(call) == 0 && std::chrono::steady_clock::now() < deadline)
       Wait(WorkTest::Pause());
     EXPECT_GT(workshop_.Count(call), 0) << call;
@@ -130,7 +130,7 @@ TEST_F(TaskPauseTest, ASandboxThatCannotBePutAwayIsTriedAgain) {
   step.wait_until = Now();
   ASSERT_TRUE(Write([&](Tx& tx) { return tx.Update(step); }));
   engine_->Wake();
-  auto deadline = std::chrono::steady_clock::now() + 20s;
+  auto deadline = std::chrono::steady_clock::now() + 60s;
   while (workshop_.Count("rest") < 2 && std::chrono::steady_clock::now() < deadline)
     Wait(WorkTest::Pause());
   EXPECT_EQ(workshop_.Count("rest"), 2);

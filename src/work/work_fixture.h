@@ -66,7 +66,7 @@ class WorkTest : public PlatformTest {
 
   // Until the execution has one of these states; fails the test after a while.
   store::ExecutionRow Await(const std::string& execution_id, std::vector<std::string> states) {
-    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     for (;;) {
       store::ExecutionRow row = ExecutionOf(execution_id).row;
       if (std::ranges::find(states, row.status) != states.end()) return row;
