@@ -11,7 +11,7 @@ from support import census
 from support.rest import Rest
 from support.server import CaissonServer
 
-DEPTH = number_from("INTEGRITY_DEPTH", 50)
+DEPTH = number_from("INTEGRITY_DEPTH", gate=10, full=50)
 SMALL = {"memory_kb": 512, "file_kb": 1024}
 
 
@@ -81,7 +81,7 @@ def test_a_long_chain_of_snapshots(make_server, figure):
 def test_forks_of_forks(make_server, figure):
     server: CaissonServer = make_server()
     rest = Rest(server)
-    generations = number_from("INTEGRITY_GENERATIONS", 8)
+    generations = number_from("INTEGRITY_GENERATIONS", gate=4, full=8)
     family = [Subject.start(rest, seed=6, **SMALL)]
     source = family[0]
     for generation in range(1, generations + 1):

@@ -14,7 +14,7 @@ from subject import Mirror, Subject, number_from, wait_for
 from support.envd import Envd
 from support.rest import Rest
 
-CYCLES = number_from("INTEGRITY_CYCLES", 1000)
+CYCLES = number_from("INTEGRITY_CYCLES", gate=100, full=1000)
 SANDBOXES = 4
 LARGE_KB = 20480  # enough for what does not go CRIU's way, see engine/large_areas.h
 AUTOMATIC = {"autoPause": True, "autoResume": {"enabled": True}}
@@ -110,7 +110,7 @@ def test_nothing_is_lost(make_server, figure):
 @pytest.mark.timeout(240)
 def test_files_alone_are_not_lost(rest: Rest, figure):
     """Paused or resumed without memory: every time a cold boot, and the files of before."""
-    cycles = number_from("INTEGRITY_FILE_CYCLES", 40)
+    cycles = number_from("INTEGRITY_FILE_CYCLES", gate=10, full=40)
     losses = []
     tree = "tar cf - --sort=name --mtime=@0 tree | sha256sum"
     with rest.sandbox(timeout=900) as made:

@@ -11,7 +11,7 @@ from subject import Mirror, Subject, number_from
 from support.sessions import Session
 from support.work import Platform
 
-CYCLES = number_from("INTEGRITY_SESSION_CYCLES", 1000)
+CYCLES = number_from("INTEGRITY_SESSION_CYCLES", gate=100, full=1000)
 SMALL = {"memory_kb": 512, "file_kb": 1024}
 
 

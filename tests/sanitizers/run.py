@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Builds server, engine and envd with AddressSanitizer and UndefinedBehaviorSanitizer and runs the
-suites that need a server against them. ./test sanitizers calls this; by hand:
+suites that need a server against them. ./test sanitizers calls this: in the gate the cases marked
+`quick` or `sanitized`, in `./test full` all of them. By hand:
 
     tests/sanitizers/run.py [PYTEST ARGUMENT...]     e.g. tests/e2e/test_create.py -k twice
 
@@ -8,8 +9,8 @@ A report is a failed case, whatever the tests themselves say. The server and the
 to build-asan/reports, leaks included. envd cannot: a report ends it inside its sandbox, which the
 server's log shows as `envd_exited`; the envd unit tests of build-asan then show where.
 
-The same programs count the lines they run (line_coverage.py). After a whole run every module has
-to have its share of them covered; a run with arguments is not measured.
+The same programs count the lines they run (line_coverage.py). After a full run every module has
+to have its share of them covered; a smaller one is not measured.
 """
 
 from __future__ import annotations
@@ -109,17 +110,19 @@ def main() -> int:
     junit = os.environ.get("JUNIT_XML", "")
     case = os.environ.get("TEST_CASE", "")
     whole = len(sys.argv) == 1 and not case
+    full = whole and os.environ.get("TEST_SIZE") == "full"
+    marked = ["-m", "quick or sanitized"] if whole and not full else []
     env = environment()
     command = [str(ROOT / "build/venv/bin/python"), "-m", "pytest", "-q", "-n", "6", "--dist", "worksteal",
                "-p", "no:cacheprovider",
                "-c", "tests/pytest.ini", *([f"--junitxml={junit}"] if junit else []),
-               *(["-k", case] if case else []), *(sys.argv[1:] or SUITES)]
+               *(["-k", case] if case else []), *marked, *(sys.argv[1:] or SUITES)]
     code = subprocess.run(command, cwd=ROOT, env=env).returncode
     found = (run_unit_tests(env) if whole else []) + findings()
     for name, text in found:
         print(f"\n{name}\n{text}")
     print(f"| {len(found)} reports of AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer")
-    verdicts = measure() if whole else []
+    verdicts = measure() if full else []
     if junit:
         add_to_report(junit, found, verdicts)
     return code or (1 if found or any(verdict.failure for verdict in verdicts) else 0)

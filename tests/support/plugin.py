@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -68,6 +69,15 @@ def own_postgres() -> Iterator[Postgres]:
 def rest(server: CaissonServer) -> Rest:
     """Plain HTTP to the shared server, with the API key."""
     return Rest(server)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deadlines are written for a quiet machine; tests/run.py measures how much slower this one is."""
+    slowness = float(os.environ.get("TEST_SLOWNESS") or 1)
+    for item in items:
+        marker = item.get_closest_marker("timeout")
+        seconds = marker.args[0] if marker else float(config.getini("timeout"))
+        item.add_marker(pytest.mark.timeout(seconds * slowness), append=False)
 
 
 @pytest.hookimpl(tryfirst=True)

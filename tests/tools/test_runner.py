@@ -1,17 +1,23 @@
-"""tests/run.py must count honestly: crashes, timeouts, leftovers and empty suites are failures."""
+"""The runner must count honestly: crashes, silence, leftovers and empty suites are failures, and a second opinion
+is for accidents only."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from runner import machine, opinion, program, suites
+from runner.opinion import Failure
+from runner.outcome import WHOLE, Outcome
+from runner.program import OutOfTime, run_suite
+from runner.suites import Suite
 
-RUNNER = Path(__file__).resolve().parents[1] / "run.py"
+TESTS = Path(__file__).resolve().parents[1]
+RUNNER = TESTS / "run.py"
 
 GTEST_LOG = """[ RUN      ] A.Good
 [       OK ] A.Good (1 ms)
@@ -30,137 +36,244 @@ JUNIT = """<testsuites><testsuite>
 </testsuite></testsuites>"""
 
 
-@pytest.fixture
-def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    spec = importlib.util.spec_from_file_location("caisson_test_runner", RUNNER)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "RESULTS", tmp_path)
-    return module
+@pytest.fixture(autouse=True)
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(program, "RESULTS", tmp_path)
+    return tmp_path
 
 
-def run(runner, script: str, kind: str = "node", deadline: int = 20, quick: bool = False):
-    suite = runner.Suite("sample", kind, ("bash", "-c", script), deadline)
-    return runner.run_suite(suite, "", quick, dict(os.environ))
+def bash(script: str, kind: str = "node", **fields) -> Suite:
+    return Suite("sample", kind, ("bash", "-c", script), **fields)
+
+
+# ---- counting -------------------------------------------------------------------------------
 
 
 @pytest.mark.quick
-def test_counts_every_kind_of_case(runner) -> None:
-    outcome = run(runner, f"cat > $JUNIT_XML <<'X'\n{JUNIT}\nX")
+def test_counts_every_kind_of_case() -> None:
+    outcome = run_suite(bash(f"cat > $JUNIT_XML <<'X'\n{JUNIT}\nX"))
     assert (outcome.passed, len(outcome.failed), len(outcome.skipped)) == (2, 2, 2)
     assert outcome.failed[0] == ("A.bad", "why it is bad")
     assert outcome.summary() == "2 passed, 2 failed, 2 skipped"
 
 
 @pytest.mark.quick
-def test_a_crash_is_a_failure_with_the_case_that_was_running(runner) -> None:
-    outcome = run(runner, f"printf '%s' '{GTEST_LOG}'; kill -SEGV $$", kind="gtest")
+def test_a_crash_is_a_failure_with_the_case_that_was_running() -> None:
+    outcome = run_suite(bash(f"printf '%s' '{GTEST_LOG}'; kill -SEGV $$", kind="gtest"))
     assert outcome.passed == 1
     assert [name for name, _ in outcome.failed] == ["A.Bad", "A.Crashing"]
     assert "SIGSEGV" in outcome.failed[1][1]
 
 
-SAMPLE = """import pathlib, pytest
-def test_bad(): assert False, "always"
-@pytest.mark.parametrize("n", [1, 2])
-def test_once(n):
-    seen = pathlib.Path(__file__).with_name(f"seen{n}")
-    first = not seen.exists()
-    seen.touch()
-    assert not first, "only the first time"
-"""
-
-
-@pytest.fixture
-def sample(runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Runs a suite of which one case fails always and two fail the first time."""
-    monkeypatch.setattr(runner, "ROOT", tmp_path)
-    monkeypatch.setattr(runner, "PYTEST", (sys.executable, "-m", "pytest", "-c", "tests/pytest.ini"))
-    folder = tmp_path / "tests/sample"
-    folder.mkdir(parents=True)
-    (folder / "test_some.py").write_text(SAMPLE)
-    (tmp_path / "tests/pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
-
-    def ran(**fields: object):
-        suite = runner.Suite("sample", "pytest", (*runner.PYTEST, "tests/sample"), 60, **fields)
-        outcome = runner.run_suite(suite, "", False, dict(os.environ))
-        runner.run_again(suite, outcome, dict(os.environ))
-        return outcome
-
-    return ran
-
-
-def test_what_fails_once_is_unsteady_and_told(sample, runner) -> None:
-    outcome = sample(again=runner.PYTEST)
-    assert [name for name, _ in outcome.unsteady] == ["sample.test_some.test_once[1]", "sample.test_some.test_once[2]"]
-    assert "only the first time" in outcome.unsteady[0][1]
-    assert outcome.summary() == "2 passed, 1 failed, 2 unsteady"
-
-
-def test_a_suite_that_says_nothing_is_run_once(sample) -> None:
-    assert sample().summary() == "0 passed, 3 failed"
-
-
-def test_many_failures_are_no_accident(sample, runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "MOST_AGAIN", 2)
-    assert sample(again=runner.PYTEST).summary() == "0 passed, 3 failed"
-
-
-def test_success_without_a_report_is_a_failure(runner) -> None:
-    outcome = run(runner, "true")
+def test_success_without_a_report_is_a_failure() -> None:
+    outcome = run_suite(bash("true"))
     assert outcome.passed == 0 and len(outcome.failed) == 1
 
 
-def test_a_bad_exit_after_good_cases_is_a_failure(runner) -> None:
-    outcome = run(runner, "echo '<t><testcase name=\"a\"/></t>' > $JUNIT_XML; exit 4")
+def test_a_bad_exit_after_good_cases_is_a_failure() -> None:
+    outcome = run_suite(bash("echo '<t><testcase name=\"a\"/></t>' > $JUNIT_XML; exit 4"))
     assert outcome.passed == 1 and "exit code 4" in outcome.failed[0][1]
 
 
-def test_no_case_at_all_is_a_failure(runner) -> None:
-    outcome = run(runner, "echo '<t/>' > $JUNIT_XML")
-    assert outcome.failed == [("(whole suite)", "ran no test")]
+def test_no_case_at_all_is_a_failure() -> None:
+    assert run_suite(bash("echo '<t/>' > $JUNIT_XML")).failed == [(WHOLE, "ran no test")]
 
 
-def test_a_deadline_stops_the_whole_suite(runner) -> None:
-    outcome = run(runner, "sleep 600", deadline=1)
-    assert len(outcome.failed) == 1 and "deadline of 1 s" in outcome.failed[0][1]
+@pytest.mark.quick
+def test_figures_of_a_suite_are_kept() -> None:
+    outcome = run_suite(bash("echo '| 5 runs'; echo other; echo '<t><testcase name=\"a\"/></t>' > $JUNIT_XML"))
+    assert outcome.figures == ["| 5 runs"] and outcome.passed == 1
+
+
+@pytest.mark.quick
+def test_filters_choose_suites_and_cases() -> None:
+    known = [Suite("base_test", "gtest", (), quick=True), Suite("node-e2b", "node", ())]
+    assert [s.name for s, _ in suites.select(known, [], quick=True)] == ["base_test"]
+    assert [(s.name, c) for s, c in suites.select(known, ["node:list"], quick=False)] == [("node-e2b", "list")]
+    assert suites.select(known, ["nothing"], quick=False) == []
+
+
+# ---- ends -----------------------------------------------------------------------------------
+
+
+def test_silence_stops_a_suite() -> None:
+    outcome = run_suite(bash("sleep 600", silence=1))
+    assert len(outcome.failed) == 1 and "was silent for too long" in outcome.failed[0][1]
+
+
+def test_a_suite_that_goes_on_is_not_silent() -> None:
+    talk = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.6; done; echo '<t><testcase name=\"a\"/></t>' > $JUNIT_XML"
+    assert run_suite(bash(talk, silence=2)).summary() == "1 passed, 0 failed"
+
+
+def test_the_end_of_the_whole_run_stops_a_suite() -> None:
+    with pytest.raises(OutOfTime):
+        run_suite(bash("sleep 600"), until=0)
 
 
 def test_processes_left_behind_are_killed_and_told(tmp_path: Path) -> None:
     # In a process of its own: becoming a subreaper must not change this one.
     script = (
-        "import ctypes, importlib.util, os, pathlib, sys\n"
-        f"spec = importlib.util.spec_from_file_location('runner', {str(RUNNER)!r})\n"
-        "m = importlib.util.module_from_spec(spec); sys.modules['runner'] = m; spec.loader.exec_module(m)\n"
+        "import ctypes, pathlib, sys\n"
+        f"sys.path.insert(0, {str(TESTS)!r})\n"
+        "from runner import program\n"
+        "from runner.suites import Suite\n"
         "ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)\n"
-        f"m.RESULTS = pathlib.Path({str(tmp_path)!r})\n"
-        "s = m.Suite('s', 'node', ('bash', '-c', 'setsid sleep 4242 & echo \"<testcase/>\" > $JUNIT_XML'), 20)\n"
-        "o = m.run_suite(s, '', False, dict(os.environ))\n"
-        "print(o.passed, o.failed[0][1].splitlines()[1].split(' ', 1)[1], len(m.children()))\n")
+        f"program.RESULTS = pathlib.Path({str(tmp_path)!r})\n"
+        "program.ENDING_S = 1\n"
+        "s = Suite('s', 'node', ('bash', '-c', 'setsid sleep 4242 & echo \"<testcase/>\" > $JUNIT_XML'))\n"
+        "o = program.run_suite(s)\n"
+        "print(o.passed, o.failed[0][1].splitlines()[1].split(' ', 1)[1], len(program.children()))\n")
     done = subprocess.run([sys.executable, "-c", script], text=True, stdout=subprocess.PIPE, timeout=50, check=True)
     assert done.stdout == "1 sleep 4242 0\n"
 
 
-@pytest.mark.quick
-def test_filters_choose_suites_and_cases(runner) -> None:
-    suites = [runner.Suite("base_test", "gtest", (), 1, quick=True), runner.Suite("node-e2b", "node", (), 1)]
-    assert [s.name for s, _ in runner.select(suites, [], quick=True)] == ["base_test"]
-    assert [(s.name, c) for s, c in runner.select(suites, ["node:list"], quick=False)] == [("node-e2b", "list")]
-    assert runner.select(suites, ["nothing"], quick=False) == []
+# ---- the second opinion ---------------------------------------------------------------------
+
+SAMPLE = """import os, pathlib, pytest, time
+
+def first(name):
+    seen = pathlib.Path(__file__).with_name(name)
+    was_there = seen.exists()
+    seen.touch()
+    return not was_there
+
+def test_good(): pass
+def test_always(): assert False, "always"
+def test_once(): assert not first("once"), "only the first time"
+@pytest.mark.parametrize("n", ["a b", "c[d]"])
+def test_named(n): assert not first(f"named {n}"), "only the first time"
+
+@pytest.fixture
+def shaky_begin(): assert not first("begin"), "set-up"
+def test_begin(shaky_begin): pass
+
+@pytest.fixture
+def shaky_end():
+    yield
+    assert not first("end"), "tear-down"
+def test_end(shaky_end): pass
+
+def test_canary(): assert not first("canary"), "the canary was touched"
+@pytest.mark.timeout(1)
+def test_hangs():
+    if first("hangs"): time.sleep(60)
+"""
+
+
+@pytest.fixture
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    """A suite of pytest in a tree of its own."""
+    monkeypatch.setattr(program, "ROOT", tmp_path)
+    monkeypatch.setattr(suites, "ROOT", tmp_path)
+    folder = tmp_path / "tests/sample"
+    folder.mkdir(parents=True)
+    (folder / "test_some.py").write_text(SAMPLE)
+    (tmp_path / "tests/pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
+    command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "tests/pytest.ini")
+    return Suite("sample", "pytest", (*command, "tests/sample"), alone=command)
+
+
+def failures_of(suite: Suite) -> list[Failure]:
+    return [Failure(suite, *failed) for failed in run_suite(suite).failed]
+
+
+def test_what_fails_once_is_unstable(sample: Suite) -> None:
+    failed = failures_of(sample)
+    assert len(failed) == 8
+    unstable = opinion.unstable_among(failed, run_suite)
+    assert [one.case.removeprefix("sample.test_some.test_") for one in unstable] == [
+        "once", "named[a b]", "named[c[d]]", "begin", "end", "hangs"]
+    assert "only the first time" in unstable[0].text
+
+
+def test_a_case_has_to_pass_twice(sample: Suite) -> None:
+    answers = iter([Outcome(passed=1), Outcome(failed=[("x", "again")])])
+    failure = Failure(sample, "sample.test_some.test_once", "E  no")
+    assert opinion.unstable_among([failure], lambda _: next(answers)) == []
+    assert opinion.unstable_among([failure], lambda _: Outcome(passed=1)) == [failure]
+    assert opinion.unstable_among([failure], lambda _: Outcome()) == []
+
+
+def test_many_failures_are_no_accident(sample: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opinion, "MOST", 7)
+    assert opinion.unstable_among(failures_of(sample), run_suite) == []
+
+
+@pytest.mark.parametrize("kind", ["gtest", "node"])
+def test_what_crashes_or_hangs_has_no_second_opinion(kind: str, tmp_path: Path) -> None:
+    script = f"[ -e {tmp_path}/seen ] && echo '<t><testcase name=\"a\"/></t>' > $JUNIT_XML && exit\n" \
+             f"touch {tmp_path}/seen; printf '%s' '{GTEST_LOG.splitlines()[0]}'; kill -ABRT $$"
+    suite = bash(script, kind=kind, alone=("bash", "-c", script))
+    assert opinion.unstable_among(failures_of(suite), run_suite) == []
 
 
 @pytest.mark.quick
-def test_figures_of_a_suite_are_kept(runner) -> None:
-    outcome = run(runner, "echo '| 5 runs'; echo other; echo '<t><testcase name=\"a\"/></t>' > $JUNIT_XML", kind="script")
-    assert outcome.figures == ["| 5 runs"] and outcome.passed == 1
+@pytest.mark.parametrize("text", [
+    "E  ServerError: the server ended with status -11", "E   AssertionError: not one envd each: ['i1']",
+    "a sanitizer reported\nAddressSanitizer: heap-use-after-free", "E  envd_exited",
+])
+def test_grave_failures(text: str) -> None:
+    suite = Suite("s", "pytest", ())
+    assert Failure(suite, "s.test_x", text).grave
+    assert not Failure(suite, "s.test_x", "E  assert 1 == 2\n" + text.replace("E ", "log: ")).grave
+    assert Failure(suite, WHOLE, "").grave
 
 
-def test_a_fuzzer_has_seeds_and_time(runner) -> None:
-    folder = RUNNER.parent / "fuzz"
+@pytest.mark.quick
+def test_selectors_are_exact() -> None:
+    found = {
+        kind: suites.alone(Suite("s", kind, ("x",), alone=("x",)), case, "again")
+        for kind, case in [("gtest", "All/Both.Sort/0"), ("node", "test.a (b)"), ("vitest", "src/a.test.ts.page > goes")]}
+    assert found["gtest"].command == ("x", "--gtest_filter=All/Both.Sort/0")
+    assert re.fullmatch(found["node"].environment["TEST_CASE"], "a (b)")
+    assert found["vitest"].command[1] == "-t" and re.search(found["vitest"].command[2], "page goes")
+    assert suites.alone(Suite("fuzz", "script", ("x",)), "fuzz.gateway", "again") is None
+    assert suites.node_of("tools.test_runner.test_selectors_are_exact") \
+        == "tests/tools/test_runner.py::test_selectors_are_exact"
+
+
+def test_unstable_cases_are_told_before_the_last_line(tmp_path: Path) -> None:
+    script = (
+        "import pathlib, sys\n"
+        f"sys.path.insert(0, {str(TESTS)!r})\n"
+        "import run\n"
+        "from runner.suites import Suite\n"
+        "r = run.Run(False, True)\n"
+        "one = run.Failure(Suite('s', 'node', ('x',), alone=('x',)), 'test.shaky', 'why it was')\n"
+        "r.passed, r.failed = 4, [one]\n"
+        "run.run_suite = lambda suite, **_: run.Outcome(passed=1)\n"
+        f"run.RESULTS = pathlib.Path({str(tmp_path)!r})\n"
+        "r.second_opinion()\n"
+        "sys.exit(r.tell())\n")
+    done = subprocess.run([sys.executable, "-c", script], text=True, stdout=subprocess.PIPE, timeout=60, check=True)
+    assert "UNSTABLE s: test.shaky\n  why it was" in done.stdout
+    assert done.stdout.endswith("\n1 unstable\n5 passed, 0 failed\n")
+    told = json.loads((tmp_path / "unstable.json").read_text())
+    assert told == [{"suite": "s", "case": "test.shaky", "text": "why it was"}]
+
+
+# ---- the rest -------------------------------------------------------------------------------
+
+
+def test_slowness_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 1 <= machine.slowness() <= 4
+    monkeypatch.setattr(machine, "measure", lambda: 100.0)
+    assert machine.slowness() == 4
+
+
+@pytest.mark.timeout(180)
+def test_hunt_counts_the_failures_of_one_case() -> None:
+    command = [sys.executable, str(RUNNER), "hunt", "tools:test_filters_choose_suites_and_cases", "--times", "2"]
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, timeout=150)
+    assert done.returncode == 0 and done.stdout.endswith("\n2 passed, 0 failed\n"), done.stdout
+    refused = subprocess.run([*command[:3], "tools"], text=True, stdout=subprocess.PIPE, timeout=60)
+    assert refused.returncode == 2 and "hunt takes one SUITE:CASE" in refused.stdout
+
+
+def test_every_fuzzer_has_seeds() -> None:
+    folder = TESTS / "fuzz"
     targets = re.findall(r"^caisson_fuzzer\((\w+)\)", (folder / "CMakeLists.txt").read_text(), re.MULTILINE)
     assert len(targets) >= 15
     for target in targets:
         assert any((folder / "corpus" / target).iterdir()), target
-    assert runner.fuzz_suite(60).deadline > 60 * len(targets) / 2

@@ -6,11 +6,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cd "$here"
 export E2B_PACKAGE="${1:-e2b-latest}"
 report=${JUNIT_XML:-${JUNIT_OUT:-$(mktemp --suffix=.xml)}}
-stamp=node_modules/.package-lock.json
-if [ ! -e "$stamp" ] || [ package.json -nt "$stamp" ]; then
-  npm install --no-audit --no-fund --no-package-lock --loglevel=error
-  touch "$stamp"
-fi
+. ./install.sh
 set -- --test --test-concurrency=2 --test-timeout=480000 \
   --test-reporter=spec --test-reporter-destination=stdout \
   --test-reporter=junit --test-reporter-destination="$report"
