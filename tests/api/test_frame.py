@@ -72,9 +72,10 @@ def test_headers(rest: Rest, make_server):
 
 def test_rates(make_server):
     rest = Rest(make_server(["--set", "rate_limit=1", "--set", "rate_burst=3"]))
-    answers = [rest.get("/api/v1/auth/me") for _ in range(8)]
+    with ThreadPoolExecutor(30) as pool:  # one after the other they might be slow enough
+        answers = list(pool.map(lambda _: rest.get("/api/v1/auth/me"), range(60)))
     refused = [a for a in answers if a.status == 429]
-    assert refused and answers[0].status == 200
+    assert refused and 200 in [a.status for a in answers]
     assert assert_refusal(refused[0], 429, "resource_exhausted")["retryable"]
     assert int(refused[0].header("Retry-After")) >= 1
 

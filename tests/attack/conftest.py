@@ -26,8 +26,10 @@ from support.server import CaissonServer, find_templates
 TEMPLATE = {"memoryMB": 256, "diskSizeMB": 192}
 SETTINGS = {
     "CAISSON_SANDBOX_PIDS": "256",
-    "CAISSON_ENVD_TIMEOUT_MS": "2000",
-    "CAISSON_HTTP_HEADER_TIMEOUT_MS": "3000",
+    "CAISSON_ENVD_TIMEOUT_MS": "5000",  # shorter, and a busy machine alone looks like an envd that is held
+    # Also how long a new connection may say nothing. Clients open spare ones: were it shorter, one would often be closed
+    # at the moment it is used for the first time.
+    "CAISSON_HTTP_HEADER_TIMEOUT_MS": "10000",
 }
 
 

@@ -47,7 +47,7 @@ class Guest:
             sandbox_url=variables["E2B_SANDBOX_URL"],
         )
 
-    def run(self, command: str, timeout: float = 30, **options) -> Output:
+    def run(self, command: str, timeout: float = 60, **options) -> Output:
         """A shell command to its end, whatever its exit code."""
         options.setdefault("user", self.account)
         try:
@@ -67,7 +67,7 @@ class Guest:
         assert results and results.pop("end", "") == "OK", (group, done)
         return results
 
-    def python(self, script: str, *arguments: object, timeout: float = 30) -> object:
+    def python(self, script: str, *arguments: object, timeout: float = 60) -> object:
         """Runs a script of Python with its arguments in `args`; what it prints is JSON."""
         name = f"/tmp/script-{os.urandom(6).hex()}.py"
         prologue = f"import json, os, sys\nargs = json.loads({json.dumps(json.dumps(arguments))})\n"

@@ -30,7 +30,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def _run(command: str) -> None:
-    subprocess.run(command.split(), check=True, timeout=20)
+    subprocess.run(command.split(), check=True, timeout=60)
 
 
 class Internet:

@@ -23,7 +23,7 @@ DEFAULT = "93.184.215.14"
 
 
 def run(command: str) -> None:
-    subprocess.run(command.split(), check=True, timeout=20)
+    subprocess.run(command.split(), check=True, timeout=60)
 
 
 def plain(address: str) -> str:
@@ -32,7 +32,7 @@ def plain(address: str) -> str:
 
 def serve_http(connection: socket.socket, peer: tuple) -> None:
     with connection:
-        connection.settimeout(5)
+        connection.settimeout(30)
         where = plain(connection.getsockname()[0])
         log.append(f"tcp {where}:{connection.getsockname()[1]} from {plain(peer[0])}")
         try:

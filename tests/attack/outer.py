@@ -3,12 +3,13 @@ a sandbox fails while a bomb goes off, the machine does not go down with it."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-import time
 from pathlib import Path
 
 from support.census import tag_of
 from support.server import CaissonServer
+from support.waiting import wait_until_gone
 
 ROOT = Path("/sys/fs/cgroup")
 MEMORY_BYTES = 3 << 30
@@ -75,13 +76,14 @@ class OuterLimits:
 
 def _remove(directory: Path) -> None:
     """Processes that have just ended may keep a cgroup busy for a moment."""
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            for inner, _, _ in os.walk(directory, topdown=False):
+
+    def left() -> list[str]:
+        found = []
+        for inner, _, _ in os.walk(directory, topdown=False):
+            with contextlib.suppress(OSError):
                 os.rmdir(inner)
-            return
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
+            if os.path.exists(inner):
+                found.append(f"{inner} with {Path(inner, 'cgroup.procs').read_text().split()}")
+        return found
+
+    wait_until_gone(left, "cgroups around the attacks")

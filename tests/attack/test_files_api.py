@@ -23,7 +23,7 @@ BYTES = {"Content-Type": "application/octet-stream"}
 
 @pytest.fixture
 def envd(server: CaissonServer, guest: Guest) -> Envd:
-    return Envd(server, guest.made, timeout=20)
+    return Envd(server, guest.made)
 
 
 def put(envd: Envd, path: str, data: bytes, user: str) -> Response:

@@ -37,7 +37,7 @@ def reached(results: dict[str, str]) -> dict[str, str]:
 
 def host_reaches(address: str) -> bool:
     try:
-        with socket.create_connection((address, 80), timeout=3) as connection:
+        with socket.create_connection((address, 80), timeout=30) as connection:
             connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
             return b"reached" in connection.recv(4096)
     except OSError:
@@ -46,7 +46,13 @@ def host_reaches(address: str) -> bool:
 
 @pytest.fixture
 def quiet(internet: Internet) -> Internet:
+    """What tests before have sent has arrived: names are asked for again after who wanted them has gone."""
+    end = time.monotonic() + 30
     internet.seen()
+    time.sleep(0.5)
+    while late := internet.seen():
+        assert time.monotonic() < end, f"packets do not end: {late}"
+        time.sleep(0.5)
     return internet
 
 
@@ -69,7 +75,7 @@ def test_metadata_services(guest: Guest, quiet: Internet):
 @probe(30)
 def test_the_public_internet_is_there(guest: Guest, quiet: Internet):
     """Without this the other tests of this file would prove nothing."""
-    results = reached(guest.python(CONNECT, [[PUBLIC, 80], ["allowed.test", 80]]))
+    results = reached(guest.python(CONNECT, [[PUBLIC, 80], ["allowed.test", 80]], 30, timeout=90))
     assert len(results) == 2, results
     assert asks(quiet.seen(), f"tcp {PUBLIC}:80 from {HOST}")
 
@@ -202,7 +208,7 @@ def test_allow_lists_cannot_be_talked_around(server, rest: Rest, quiet: Internet
                 f"printf 'x' | nc -u -w 1 {OTHER_PUBLIC} 53",
             ]
             for trick in tricks:
-                guest.run(trick, timeout=20)
+                guest.run(trick)
             # Other spellings of the allowed name are that name.
             guest.run("curl -sm 3 http://ALLOWED.test./")
     finally:
@@ -282,6 +288,10 @@ def test_forged_packets(guest: Guest, world: World, quiet: Internet):
     )
     time.sleep(1)  # whatever is under way has arrived
     seen = quiet.seen()
+    end = time.monotonic() + 30
+    while guest.account == "root" and not any("honest" in entry for entry in seen) and time.monotonic() < end:
+        time.sleep(0.2)
+        seen += quiet.seen()
     assert not [entry for entry in seen if "forged" in entry or "port 67" in entry], seen
     if guest.account == "root":
         assert results["own"] == "sent" and [e for e in seen if "honest" in e], (results, seen)
@@ -293,7 +303,7 @@ def test_forged_packets(guest: Guest, world: World, quiet: Internet):
 def test_rules_of_the_host_stay(guest: Guest, server: CaissonServer):
     """The only table is the server's own; no sandbox changed it or the addresses of the host."""
     tables = subprocess.run(
-        ["nft", "-j", "list", "tables"], capture_output=True, text=True, timeout=20
+        ["nft", "-j", "list", "tables"], capture_output=True, text=True, timeout=60
     ).stdout
     names = [entry["table"]["name"] for entry in json.loads(tables)["nftables"] if "table" in entry]
     assert names and all(name.startswith("caisson_") for name in names), names

@@ -56,15 +56,16 @@ def story(rest: Rest, sandbox_id: str) -> str:
 
 FORK_BOMB = """
 import time
-made, end = [], time.time() + 3
-while time.time() < end:
+made, refused, begun = [], False, time.time()
+while time.time() < begun + 3 or not refused and time.time() < begun + 60:
     try:
         child = os.fork()
     except OSError:
+        refused = True
         time.sleep(0.01)
         continue
     if child == 0:
-        time.sleep(30)
+        time.sleep(300)
         os._exit(0)
     made.append(child)
 for child in made:
@@ -77,7 +78,7 @@ print(json.dumps(len(made)))
 @probe(23)
 def test_fork_bomb(guest: Guest, world: World):
     results: list[object] = []
-    bomb = threading.Thread(target=lambda: results.append(guest.python(FORK_BOMB, timeout=60)))
+    bomb = threading.Thread(target=lambda: results.append(guest.python(FORK_BOMB, timeout=100)))
     bomb.start()
     times = 0
     while bomb.is_alive():
@@ -381,7 +382,7 @@ def test_spinning_processors(guest: Guest, world: World):
     try:
         time.sleep(1)
         for _ in range(3):
-            assert guest.run("echo still here", timeout=30).out == "still here\n"
+            assert guest.run("echo still here").out == "still here\n"
             neighbour_answers(world)
     finally:
         handle.kill()

@@ -26,7 +26,7 @@ def listed(envd: Envd) -> dict[int, dict]:
     return {p["pid"]: p for p in envd.ok("process.Process/List").get("processes", [])}
 
 
-def wait_gone(envd: Envd, pid: int, deadline_s: float = 20) -> None:
+def wait_gone(envd: Envd, pid: int, deadline_s: float = 30) -> None:
     end = time.monotonic() + deadline_s
     while pid in listed(envd):
         assert time.monotonic() < end, f"process {pid} is still listed"
@@ -136,12 +136,12 @@ def test_a_client_that_goes_away_does_not_kill(envd: Envd):
 
 
 def test_the_timeout_of_start_kills(envd: Envd):
-    begun = time.monotonic()
-    stream = envd.start("sleep 100", headers={"Connect-Timeout-Ms": "1500"})
+    stream = envd.start("sleep 100", headers={"Connect-Timeout-Ms": "3000"})
     pid = pid_of(stream)
+    begun = time.monotonic()
     for _ in stream:
         pass
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 60
     assert stream.error is None or stream.error["code"] == "deadline_exceeded"
     wait_gone(envd, pid)
 
@@ -160,7 +160,7 @@ def test_the_timeout_of_other_calls_does_not(envd: Envd):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(180)
 def test_the_end_is_kept_for_half_a_minute(envd: Envd):
     stream = envd.start("exit 4")
     pid = pid_of(stream)
@@ -169,7 +169,7 @@ def test_the_end_is_kept_for_half_a_minute(envd: Envd):
     late = envd.open("process.Process/Connect", {"process": {"pid": pid}})
     assert pid_of(late) == pid
     assert list(late)[-1]["event"]["end"]["exitCode"] == 4
-    end = time.monotonic() + 60
+    end = time.monotonic() + 90
     while True:
         gone = envd.open("process.Process/Connect", {"process": {"pid": pid}})
         messages = list(gone)
@@ -203,10 +203,13 @@ def test_a_client_that_never_reads_cannot_fill_the_memory(envd: Envd):
 
 
 def test_keepalive_comes_when_nothing_else_does(envd: Envd):
-    stream = envd.start("sleep 4", headers={"Keepalive-Ping-Interval": "1"})
-    kinds = [next(iter(m["event"])) for m in stream]
-    assert kinds[0] == "start" and kinds[-1] == "end"
-    assert kinds.count("keepalive") >= 2
+    stream = envd.start("sleep 100", headers={"Keepalive-Ping-Interval": "1"})
+    pid, kinds = pid_of(stream), []
+    while kinds.count("keepalive") < 2:
+        kinds.append(next(iter(stream.next()["event"])))
+    kill(envd, pid)
+    kinds += [next(iter(m["event"])) for m in stream]
+    assert set(kinds[:-1]) == {"keepalive"} and kinds[-1] == "end"
 
 
 def test_stream_input_applies_each_message_at_once(envd: Envd):

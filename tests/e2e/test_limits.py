@@ -7,6 +7,7 @@ import re
 import resource
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from e2b import RateLimitException, Sandbox
@@ -16,6 +17,23 @@ from support.rest import Rest, assert_error, assert_refusal
 from support.server import CaissonServer
 
 pytestmark = pytest.mark.timeout(180)
+
+# Makes so many processes that live until all are made: says why it could not, if it could not.
+CROWD = """python3 -c '
+import os, signal
+made = []
+try:
+    for _ in range(80):
+        child = os.fork()
+        if not child:
+            signal.pause()
+        made.append(child)
+except OSError as error:
+    print(error.strerror)
+for child in made:
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+'"""
 
 
 def timeline(rest: Rest, sandbox: dict | str, key: str = "") -> list[dict]:
@@ -62,9 +80,10 @@ def watchful() -> CaissonServer:
 def test_too_many_requests_tell_when_to_come_back(make_server: Callable[..., CaissonServer]):
     server = make_server(["--set", "rate_limit=2", "--set", "rate_burst=5"])
     rest = Rest(server)
-    answers = [rest.get("/v2/sandboxes") for _ in range(12)]
+    with ThreadPoolExecutor(30) as pool:  # one after the other they might be slow enough
+        answers = list(pool.map(lambda _: rest.get("/v2/sandboxes"), range(60)))
     refused = [a for a in answers if a.status != 200]
-    assert refused and len(refused) < 12
+    assert refused and len(refused) < 60
     for answer in refused:
         assert_error(answer, 429, "requests per second")
         assert int(answer.header("Retry-After")) >= 1
@@ -86,7 +105,11 @@ def test_sandboxes_per_minute_and_at_once(make_server: Callable[..., CaissonServ
     assert int(full.header("Retry-After")) >= 1
     rest.kill(made)
     rest.kill(rest.create())
-    slow = rest.post("/v2/sandboxes", {"templateID": "base"})
+    for _ in range(10):  # the machine may be slow, but not twenty times in a row for half a minute
+        slow = rest.post("/v2/sandboxes", {"templateID": "base"})
+        if slow.status != 201:
+            break
+        rest.kill(slow.json())
     assert_error(slow, 429, "per minute")
     assert 1 <= int(slow.header("Retry-After")) <= 30
 
@@ -179,12 +202,11 @@ def test_limits_change_while_it_runs(make_server: Callable[..., CaissonServer]):
     rest = Rest(server)
     made = rest.create(limits={"pids": 40})
     path = f"/api/v1/sandboxes/{made['sandboxID']}"
-    crowd = "for i in $(seq 80); do sleep 1 & done; wait"
-    assert "Resource temporarily unavailable" in run(server, made, crowd)
+    assert "Resource temporarily unavailable" in run(server, made, CROWD)
     changed = rest.request("PATCH", f"{path}/limits", {"pids": 400, "memoryMB": 300, "cpuCount": 1})
     assert changed.status == 200, changed
     assert changed.json()["pids"] == 400 and changed.json()["memoryMB"] == 300
-    assert run(server, made, crowd) == ""
+    assert run(server, made, CROWD) == ""
     for wrong in ({"memoryMB": 10**6}, {"diskSizeMB": 999}, {"diskSizeMB": 11000}, {"openFiles": 10**6}):
         assert_refusal(rest.request("PATCH", f"{path}/limits", wrong), 400)
     for wrong in ({"wings": 1}, {}):
@@ -194,7 +216,7 @@ def test_limits_change_while_it_runs(make_server: Callable[..., CaissonServer]):
     assert rest.get(path).json()["limits"] == changed.json()
     assert rest.detail(made)["memoryMB"] == 300
     assert "limits_set" in [event["type"] for event in timeline(rest, made)]
-    assert run(server, made, crowd) == ""
+    assert run(server, made, CROWD) == ""
 
 
 def test_open_files_and_output_change_while_commands_run(make_server: Callable[..., CaissonServer]):
@@ -270,8 +292,8 @@ def test_a_key_bounds_the_sandboxes_it_makes(make_server: Callable[..., CaissonS
     made = ask()
     assert made.status == 201, made
     inside = Envd(server, made.json())
-    out, err, _ = inside.run("ulimit -n; for i in $(seq 80); do sleep 1 & done; wait")
-    assert out == b"90\n" and b"Resource temporarily unavailable" in err
+    out, _, _ = inside.run(f"ulimit -n; {CROWD}")
+    assert out == b"90\nResource temporarily unavailable\n"
     path = f"/api/v1/sandboxes/{made.json()['sandboxID']}"
     limits = rest.get(path, key=key).json()["limits"]
     assert (limits["memoryMB"], limits["pids"], limits["openFiles"]) == (200, 50, 90)
@@ -317,8 +339,7 @@ def test_out_of_memory_is_in_the_timeline(watchful: CaissonServer):
 def test_too_many_processes_are_in_the_timeline(watchful: CaissonServer):
     rest = Rest(watchful)
     with rest.sandbox(limits={"pids": 40}) as made:
-        bomb = "for i in $(seq 80); do sleep 5 & done; wait"
-        assert "Resource temporarily unavailable" in run(watchful, made, bomb)
+        assert "Resource temporarily unavailable" in run(watchful, made, CROWD)
         event = wait_for_event(rest, made, "too_many_processes")
         assert event["level"] == "warn" and int(event["fields"]["refused"]) >= 1
         assert run(watchful, made, "echo alive") == "alive\n"
@@ -350,9 +371,12 @@ def test_diagnostics_of_a_living_and_of_an_ended_sandbox(watchful: CaissonServer
     rest = Rest(watchful)
     secret = "s3cr3t-value-of-a-variable"
     made = rest.create(envVars={"TOKEN": secret}, metadata={"who": "me"})
-    stream = Envd(watchful, made).start("sleep 31.5")
+    stream = Envd(watchful, made).start("sleep 315")
     stream.next()
-    time.sleep(0.5)
+    deadline = time.monotonic() + 30
+    while not rest.get(f"/sandboxes/{made['sandboxID']}/metrics").json():
+        assert time.monotonic() < deadline, "nothing was measured"
+        time.sleep(0.1)
     answer = rest.get(f"/api/v1/sandboxes/{made['sandboxID']}/diagnostics")
     stream.close()
     assert answer.status == 200 and "attachment" in answer.header("Content-Disposition")

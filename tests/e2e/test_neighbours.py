@@ -12,11 +12,12 @@ from support.envd import Envd
 from support.rest import Rest
 from support.server import CaissonServer
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(420)
 
 EXECS = 600  # so that p99 is the sixth worst and not the worst
+MEASURE_S = 30  # no longer; so a slow machine measures less of them
 PAUSE_S = 0.008  # between two commands of somebody who works; without it they take most of a CPU
-LONGEST_EXEC_S = 20  # generous: timings decide nothing here
+LONGEST_EXEC_S = 50  # generous: timings decide nothing here
 LIMITS = {"cpuCount": 1, "memoryMB": 256, "diskSizeMB": 256, "pids": 200}
 BOMBS = {
     "fork bomb": "bomb() { bomb | bomb & }; while :; do bomb; done 2>/dev/null",
@@ -63,8 +64,10 @@ def wait_until(what, seconds: float = 60) -> None:
 
 
 def measure(envd: Envd, pause: float) -> list[float]:
-    took = []
+    took, last = [], time.monotonic() + MEASURE_S
     for number in range(EXECS):
+        if number > 20 and time.monotonic() > last:
+            break
         time.sleep(pause)
         begin = time.perf_counter()
         out, _, end = envd.run(f"echo {number}")
@@ -87,7 +90,7 @@ def show(how: str, loud: list[float], quiet: list[float]) -> str:
 def test_bombs_next_door(make_server, figure):
     server: CaissonServer = make_server(["--set", "metrics_interval_ms=500"])
     rest = Rest(server)
-    with rest.sandbox(limits=LIMITS) as victim:
+    with rest.sandbox(limits=LIMITS, timeout=900) as victim:
         assert wall_in(victim["sandboxID"]) == ["cpu", "memory", "pids"]
         envd = Envd(server, victim)
         measure(envd, 0)  # warms up
@@ -95,7 +98,7 @@ def test_bombs_next_door(make_server, figure):
         bombs, streams = {}, []
         try:
             for name, script in BOMBS.items():
-                bombs[name] = rest.create(limits=LIMITS)
+                bombs[name] = rest.create(limits=LIMITS, timeout=900)
                 streams.append(Envd(server, bombs[name]).start(script))
                 streams[-1].next()
             disk = bombs["disk bomb"]["sandboxID"]
@@ -104,7 +107,7 @@ def test_bombs_next_door(make_server, figure):
             seen = {}
             for name, kind in {"fork bomb": "too_many_processes", "memory bomb": "out_of_memory",
                                "disk bomb": "disk_full"}.items():
-                deadline = time.monotonic() + 30
+                deadline = time.monotonic() + 60
                 path = f"/api/v1/sandboxes/{bombs[name]['sandboxID']}/timeline"
                 while kind not in seen.get(name, []):
                     assert time.monotonic() < deadline, (name, seen)
@@ -115,7 +118,7 @@ def test_bombs_next_door(make_server, figure):
                 stream.close()
             for made in bombs.values():
                 assert rest.kill(made).status in (204, 404)
-        assert not held(disk)
+        wait_until(lambda: not held(disk))
         assert envd.run("echo still here")[0] == b"still here\n"
     for pause, how in ((PAUSE_S, "now and then"), (0, "without a pause")):
         figure(show(how, loud[pause], quiet[pause]))

@@ -175,7 +175,7 @@ def test_operators_see_and_change_the_schema(postgres: Postgres, make_server):
     server.restart()
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 def test_a_database_that_cannot_be_used_is_said(postgres: Postgres):
     server = CaissonServer(env={"CAISSON_DATABASE_URL": postgres.url("no_such_database")})
     try:
@@ -211,7 +211,7 @@ def test_a_database_that_comes_up_late_is_waited_for(own_postgres: Postgres, lat
     starting.start()
     await_waiting(late)
     own_postgres.start()
-    starting.join(60)
+    starting.join(90)
     assert Rest(late).list() == []
     assert own_postgres.password not in late.log_since(0)
 

@@ -75,7 +75,7 @@ def test_the_client_library_needs_no_server_of_ours(server):
     assert failed.returncode == 7 and Rest(server).get("/v2/sandboxes").json() == []
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 def test_shell_example(server):
     output = run(["bash", "-ec", block("sh", "sandbox exec")], server)
     assert "42" in output

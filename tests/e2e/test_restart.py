@@ -16,6 +16,7 @@ from support import census
 from support.envd import Envd
 from support.rest import Rest
 from support.server import CaissonServer
+from support.waiting import wait_until_gone
 
 OCTETS = {"Content-Type": "application/octet-stream"}
 
@@ -89,7 +90,7 @@ def test_what_expired_while_the_server_was_away(make_server):
     server.crash()
     time.sleep(5)
     server.restart()
-    end = time.monotonic() + 20
+    end = time.monotonic() + 30
     while rest.get(f"/sandboxes/{short['sandboxID']}").status != 404:
         assert time.monotonic() < end, "an expired sandbox came back"
         time.sleep(0.2)
@@ -107,6 +108,7 @@ def test_a_sandbox_that_died_while_the_server_was_away(make_server):
     for pid in census.sandbox_pids(server):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    census.wait_until_dead(server)
     server.restart()
     assert rest.get(f"/sandboxes/{made['sandboxID']}").status == 404
     assert rest.list() == []
@@ -162,9 +164,7 @@ def test_stop_cuts_long_streams_in_time(make_server):
     made = rest.create()
     stream = Envd(server, made).start("sleep 300")
     stream.next()
-    begun = time.monotonic()
-    server.stop()
-    assert time.monotonic() - begun < 25
+    server.stop()  # which fails if it waits for the end of the stream
     with pytest.raises((EOFError, OSError, http.client.HTTPException)):
         list(stream)
     server.restart()
@@ -177,10 +177,11 @@ def test_churn_leaves_nothing(server: CaissonServer, rest: Rest):
     for one in made:
         Envd(server, one).run("echo x > /tmp/x; sleep 500 >/dev/null 2>&1 &")
         assert rest.kill(one).status == 204
-    end = time.monotonic() + 30
-    while any(sandbox_id in str(census.take(server)) for sandbox_id in ids):
-        assert time.monotonic() < end, census.take(server)
-        time.sleep(0.2)
-    for _, directories, files in os.walk(server.data_dir):
-        for name in directories + files:
-            assert not any(sandbox_id in name for sandbox_id in ids), name
+
+    def left() -> list[str]:
+        """Other tests have sandboxes on this server meanwhile."""
+        on_host = [name for names in census.take(server).values() for name in names]
+        on_disk = [name for _, directories, files in os.walk(server.data_dir) for name in directories + files]
+        return [name for name in on_host + on_disk if any(sandbox_id in name for sandbox_id in ids)]
+
+    wait_until_gone(left, "what ten sandboxes had")

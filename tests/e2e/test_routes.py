@@ -88,7 +88,7 @@ def test_timeout(rest: Rest):
             answer = rest.post(path, {"timeout": seconds})
             assert answer.status == 204 and answer.body == b""
             left = (when(rest.detail(made)["endAt"]) - now()).total_seconds()
-            assert left == pytest.approx(seconds, abs=5)
+            assert seconds - 30 < left <= seconds + 1  # the calls may take their time
         assert_error(rest.post(path, {}), 400)
         assert_error(rest.post(path, {"timeout": "long"}), 400)
         assert_error(rest.post(path, {"timeout": 1.5}), 400)
@@ -100,14 +100,14 @@ def test_timeout_that_is_over_ends_the_sandbox(rest: Rest, seconds: int):
         assert (
             rest.post(f"/sandboxes/{made['sandboxID']}/timeout", {"timeout": seconds}).status == 204
         )
-        end = time.monotonic() + 20
+        end = time.monotonic() + 30
         while rest.get(f"/sandboxes/{made['sandboxID']}").status != 404:
             assert time.monotonic() < end, "the sandbox did not end"
             time.sleep(0.1)
 
 
 def test_refreshes(rest: Rest):
-    with rest.sandbox(timeout=20) as made:
+    with rest.sandbox(timeout=40) as made:
         path = f"/sandboxes/{made['sandboxID']}/refreshes"
         assert rest.post(path, {"duration": 100}).status == 204
         left = (when(rest.detail(made)["endAt"]) - now()).total_seconds()
@@ -116,7 +116,7 @@ def test_refreshes(rest: Rest):
         assert rest.post(path, {}).status == 204
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(120)
 def test_metrics_are_in_seconds_of_unix_time(rest: Rest, box: dict):
     path = f"/sandboxes/{box['sandboxID']}/metrics"
     end = time.monotonic() + 40

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from support.server import free_port, release_port
 
 NODE = Path(__file__).resolve().parent / "node"
 MODULES = NODE / "node_modules"
@@ -84,8 +85,7 @@ class Prism:
     def __init__(self, description: dict, upstream: str, directory: Path) -> None:
         file = directory / "description.json"
         file.write_text(json.dumps(description))
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.log = directory / "prism.log"
         command = ["node", str(MODULES / ".bin/prism"), "proxy", "--errors", "--port", str(self.port)]
         with open(self.log, "wb") as log:
@@ -108,4 +108,5 @@ class Prism:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(30)
+        release_port(self.port)

@@ -83,19 +83,17 @@ def test_a_wait_that_is_named_is_waited_for(client: Client, repo: Repository, fo
 
 
 def test_a_wait_that_is_too_long_is_told(make_client: Callable[..., Client], forge: Forge):
-    client = make_client(timeout_ms=3000)
+    client = make_client(timeout_ms=30_000)
     forge.plant("status", status=429, headers={"Retry-After": "3600"})
-    begun = time.monotonic()
     error = refused(client, "repository")
     assert error.code == "resource_exhausted" and "(in 3600 s)" in error.message
-    assert refused(client, "repository").code == "resource_exhausted"
-    assert time.monotonic() - begun < 3
+    assert refused(client, "repository").code == "resource_exhausted"  # and not `deadline_exceeded`
     assert len(forge.seen("GET", REPO)) == 1  # and GitHub is left in peace until then
 
 
 def test_a_spent_budget_is_told_with_its_time(make_client: Callable[..., Client], forge: Forge):
     forge.add_token("ghp_poor", limit=20, remaining=3)
-    client = make_client(token="ghp_poor", timeout_ms=3000)
+    client = make_client(token="ghp_poor", timeout_ms=30_000)
     budget = client("budget")
     assert (budget["limit"], budget["remaining"], budget["low"]) == (20, 3, False)
     resets_at = datetime.fromisoformat(budget["resets_at"]).timestamp()
@@ -129,10 +127,10 @@ def test_a_spent_or_revoked_token_gives_way(make_client: Callable[..., Client], 
 
 def test_a_silent_server_is_left_at_the_deadline(make_client: Callable[..., Client], forge: Forge):
     client = make_client(timeout_ms=1000)
-    fault = forge.plant("delay", seconds=3, times=10)
+    fault = forge.plant("delay", seconds=20, times=10)
     begun = time.monotonic()
     assert refused(client, "repository").code == "deadline_exceeded"
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 20
     fault.times = 0
 
 

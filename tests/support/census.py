@@ -8,10 +8,10 @@ import os
 import re
 import signal
 import socket
-import time
 from pathlib import Path
 
 from support.server import CaissonServer
+from support.waiting import GONE_DEADLINE_S, wait_until_gone
 
 
 def tag_of(server: CaissonServer) -> str:
@@ -124,9 +124,11 @@ def layers(server: CaissonServer) -> list[str]:
     return [p.name for p in entries if p.name != ".lock"]
 
 
-def wait_until_empty(server: CaissonServer, deadline_s: float = 30) -> None:
+def wait_until_empty(server: CaissonServer, deadline_s: float = GONE_DEADLINE_S) -> None:
     """Fails with the list of what is left if anything is after the deadline."""
-    end = time.monotonic() + deadline_s
-    while left := take(server):
-        assert time.monotonic() < end, f"left behind after {deadline_s} s: {left}"
-        time.sleep(0.1)
+    wait_until_gone(lambda: take(server), "what sandboxes have on the host", deadline_s)
+
+
+def wait_until_dead(server: CaissonServer) -> None:
+    """Until no process is inside a sandbox: those that were killed take a while to end."""
+    wait_until_gone(lambda: sandbox_pids(server), "processes of sandboxes")

@@ -16,12 +16,16 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.server import free_port, release_port
 
 START_DEADLINE_S = 60
 STOP_DEADLINE_S = 30
@@ -66,9 +70,7 @@ class Postgres:
         self.log_path = self.directory / "log"
         self.password = secrets.token_hex(8)
         self.process: subprocess.Popen[bytes] | None = None
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         # PostgreSQL refuses to run as root.
         self._identity: dict[str, object] = {}
         if os.geteuid() == 0:
@@ -146,7 +148,7 @@ class Postgres:
 
     def _accepts(self) -> bool:
         command = [str(find_programs() / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
-        return subprocess.run(command, timeout=10).returncode == 0
+        return subprocess.run(command, timeout=30).returncode == 0
 
     def stop(self) -> None:
         """As an administrator does: connections are cut, transactions undone."""
@@ -176,7 +178,7 @@ class Postgres:
             process.wait(STOP_DEADLINE_S)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(10)
+            process.wait(30)
             raise PostgresError(f"PostgreSQL did not stop:\n{self.log_tail()}") from None
 
     def close(self) -> None:
@@ -184,6 +186,7 @@ class Postgres:
             self.stop()
         finally:
             shutil.rmtree(self.directory, ignore_errors=True)
+            release_port(self.port)
 
     def __enter__(self) -> Postgres:
         return self.start()

@@ -30,7 +30,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TEMPLATE_CACHE = Path("/var/cache/caisson/templates")
-READY_DEADLINE_S = 60
+READY_DEADLINE_S = 90
 STOP_DEADLINE_S = 30
 READY_LINE = re.compile(r"^caisson: ready on (https?)://(\S+):(\d+)\s*$")
 
@@ -70,14 +70,31 @@ def find_templates(scratch: Path) -> Path:
     return templates
 
 
+_reserved: dict[int, socket.socket] = {}
+
+
 def free_port() -> int:
-    """One that nobody has; not of those that the kernel gives to connections, which would take it meanwhile."""
+    """One that nobody has; not of those that the kernel gives to connections, which would take it meanwhile.
+
+    It stays reserved for the caller, also while nobody listens on it (before the first start, between a stop and
+    a start), until `release_port` or the end of this process: no other test process gets it. What reserves it is a
+    name of a Unix socket, which belongs to the network namespace as the port does, and which no crash leaves behind.
+    """
     while True:
         port = random.SystemRandom().randrange(20_000, 32_000)
+        name = socket.socket(socket.AF_UNIX)
         with socket.socket() as s, contextlib.suppress(OSError):
+            name.bind(f"\0caisson-test-port-{port}")
             s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             s.bind(("127.0.0.1", port))
+            _reserved[port] = name
             return port
+        name.close()
+
+
+def release_port(port: int) -> None:
+    if name := _reserved.pop(port, None):
+        name.close()
 
 
 def process_tree(root: int) -> list[int]:
@@ -203,7 +220,7 @@ class CaissonServer:
             status = process.wait(STOP_DEADLINE_S)
         except subprocess.TimeoutExpired:
             self._kill_programs(process.pid)
-            process.wait(10)
+            process.wait(30)
             raise ServerError(
                 f"the server did not stop within {STOP_DEADLINE_S} s\n{self.log_tail()}"
             ) from None
@@ -216,7 +233,7 @@ class CaissonServer:
             return
         process, self.process = self.process, None
         self._kill_programs(process.pid)
-        process.wait(10)
+        process.wait(30)
 
     def restart(self) -> CaissonServer:
         """Starts again on the same data directory and port, after `stop` or `crash`."""
@@ -232,7 +249,7 @@ class CaissonServer:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 30
         while any(executable_of(p) == program and program for p in pids[1:]):
             if time.monotonic() > deadline:
                 raise ServerError(f"processes {pids} survived SIGKILL")
@@ -262,6 +279,7 @@ class CaissonServer:
             if kept := os.environ.get("KEEP_SERVER_LOGS"):
                 shutil.copy(self.log_path, Path(kept) / f"{self.scratch.name}.server.log")
             shutil.rmtree(self.scratch, ignore_errors=True)
+            release_port(self.port)
 
     def __enter__(self) -> CaissonServer:
         return self.start()

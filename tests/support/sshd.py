@@ -10,9 +10,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from support.server import free_port
+from support.server import free_port, release_port
 
-READY_S = 20
+READY_S = 30
 # What a login may run. SSH_ORIGINAL_COMMAND is what the client asked for.
 FORCED = """#!/bin/bash
 printf '%s %s\\n' "${{GIT_PROTOCOL:-version=0}}" "$SSH_ORIGINAL_COMMAND" >> {log}
@@ -120,8 +120,9 @@ class Sshd:
 
     def close(self) -> None:
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(30)
         shutil.rmtree(self.folder, ignore_errors=True)
+        release_port(self.port)
 
     def __enter__(self) -> Sshd:
         return self

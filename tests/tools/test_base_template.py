@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture(scope="session")
 def template() -> Path:
     done = subprocess.run([ROOT / "tools/prepare-template", "base", "--quiet"], text=True,
-                          stdout=subprocess.PIPE, timeout=900, check=True)
+                          stdout=subprocess.PIPE, timeout=200, check=True)
     return Path(done.stdout.strip())
 
 
@@ -30,7 +31,7 @@ def in_tree(rootfs: Path, command: str, user: str = "user") -> str:
     script = f'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && mount -t proc proc "$0/proc" && ' \
              f'exec chroot "$0" su --login {user} --command "$1"'
     done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "bash", "-c", script, rootfs, command],
-                          text=True, capture_output=True, timeout=50, check=False)
+                          text=True, capture_output=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -106,7 +107,7 @@ def test_package_managers_install(rootfs: Path, tmp_path: Path) -> None:
         mount -t proc proc "$1/merged/proc"; mount -t devpts devpts "$1/merged/dev/pts"
         exec chroot "$1/merged" su --login root --command "$2" """
     done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "bash", "-c", script, rootfs, tmp_path, INSTALL],
-                          text=True, capture_output=True, timeout=55, check=False)
+                          text=True, capture_output=True, timeout=200, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-3:] == ["from apt", "from npm", "from pip"]
 

@@ -8,11 +8,17 @@ import shutil
 import signal
 import subprocess
 import time
+import uuid
 from pathlib import Path
 
 import pytest
 
+from support.waiting import wait_until_gone
+
 TOOL = Path(__file__).resolve().parents[2] / "tools/prepare-template"
+DEADLINE_S = 100
+# For ever, under a name of its own: it is looked for among all processes of the machine.
+SLEEP = f"sleep 6{uuid.uuid4().int % 10**9:09}"
 
 BUILD = """#!/bin/bash
 set -e
@@ -55,7 +61,7 @@ class Workshop:
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
         process = self.start(*arguments)
-        out, err = process.communicate(timeout=50)
+        out, err = process.communicate(timeout=DEADLINE_S)
         return process.returncode, out, err
 
     def builds(self) -> int:
@@ -66,7 +72,7 @@ class Workshop:
         return sorted(p.name for p in self.cache.iterdir() if not p.name.endswith(".lock"))
 
     def wait_for_build(self) -> None:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 30
         while self.builds() == 0:
             assert time.monotonic() < deadline, "the build did not start"
             time.sleep(0.02)
@@ -147,50 +153,42 @@ def processes(command: str) -> list[str]:
     return found
 
 
-def wait_until_gone(command: str) -> None:
-    deadline = time.monotonic() + 5
-    while processes(command):
-        assert time.monotonic() < deadline, f"`{command}` of the build is still running"
-        time.sleep(0.02)
-
-
 def test_a_slow_build_is_stopped_at_the_deadline(workshop: Workshop) -> None:
-    workshop.set_build("setsid sleep 60017 & wait")
-    started = time.monotonic()
-    code, _, err = workshop.run("--deadline", "1")
+    workshop.set_build(f"setsid {SLEEP} & wait")
+    code, _, err = workshop.run("--deadline", "1")  # which would not come back by itself
     assert code == 1 and "longer than its deadline" in err
-    assert time.monotonic() - started < 15
     assert workshop.entries() == []
-    wait_until_gone("sleep 60017")
+    wait_until_gone(lambda: processes(SLEEP), "the program of the build")
 
 
 def test_two_at_once_build_once(workshop: Workshop) -> None:
     workshop.set_build("sleep 1")
     first, second = workshop.start(), workshop.start()
-    answers = [process.communicate(timeout=50)[0] for process in (first, second)]
+    answers = [process.communicate(timeout=DEADLINE_S)[0] for process in (first, second)]
     assert answers[0] == answers[1] and answers[0]
     assert workshop.builds() == 1
 
 
 def test_waiting_for_another_has_a_deadline(workshop: Workshop) -> None:
-    workshop.set_build("sleep 2")
+    workshop.set_build('until [[ -e $(dirname "$0")/../../go ]]; do sleep 0.1; done')
     first = workshop.start()
     workshop.wait_for_build()
     code, _, err = workshop.run("--deadline", "0.5")
     assert code == 1 and "gave up waiting" in err
-    first.communicate(timeout=50)
+    (workshop.folder / "go").touch()
+    first.communicate(timeout=DEADLINE_S)
     assert first.returncode == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_build_leaves_nothing_to_the_next(workshop: Workshop, number: int) -> None:
-    workshop.set_build('mount -t tmpfs none "$1"; [[ -e $(dirname "$0")/../../second ]] || setsid -w sleep 60018')
+    workshop.set_build(f'mount -t tmpfs none "$1"; [[ -e $(dirname "$0")/../../second ]] || setsid -w {SLEEP}')
     process = workshop.start()
-    workshop.wait_for_build()
+    wait_until_gone(lambda: not processes(SLEEP), "what the build does before it sleeps")
     process.send_signal(number)
-    process.communicate(timeout=50)
+    process.communicate(timeout=DEADLINE_S)
     assert process.returncode != 0
-    wait_until_gone("sleep 60018")
+    wait_until_gone(lambda: processes(SLEEP), "the program of the build")
     (workshop.folder / "second").touch()
     code, out, err = workshop.run()
     assert code == 0, err

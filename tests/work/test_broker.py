@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from support.forge import Forge
 from support.forge_plugin import FORGE_REPOSITORY
 from support.work import Platform
+
+pytestmark = pytest.mark.sanitized
 
 
 def test_faults_of_the_network_are_survived(platform: Platform, forge: Forge) -> None:

@@ -1,5 +1,5 @@
 // Commands in the foreground and in the background, input, connections, time limits.
-import { assert, e2b, rejectsWith, sharedSandbox, sleep, test, uniqueName, until, within } from './helpers.mjs'
+import { assert, e2b, gate, rejectsWith, sharedSandbox, sleep, test, uniqueName, until, within } from './helpers.mjs'
 
 const sandbox = sharedSandbox()
 const commands = () => sandbox().commands
@@ -44,10 +44,15 @@ test('user, directory, environment', async () => {
 test('callbacks', async () => {
   const out = []
   const err = []
-  const result = await commands().run('for i in 1 2 3; do echo o$i; echo e$i >&2; sleep 0.1; done', {
+  const seen = gate(sandbox()) // the second line is only printed once the first was seen
+  const running = commands().run(`for i in 1 2 3; do echo o$i; echo e$i >&2; ${seen.wait}; done`, {
     onStdout: (data) => out.push(data),
     onStderr: (data) => err.push(data),
   })
+  running.catch(() => {})
+  await until(() => out.length > 0, { what: 'the first line' })
+  await seen.open()
+  const result = await running
   assert.equal(out.join(''), result.stdout)
   assert.equal(err.join(''), 'e1\ne2\ne3\n')
   assert.ok(out.length > 1)
@@ -58,7 +63,7 @@ test('twenty megabytes', async () => {
   const result = await commands().run(`head -c ${size} /dev/zero | tr '\\0' x`, { timeoutMs: 80_000 })
   assert.equal(result.stdout.length, size)
   assert.ok(/^x+$/.test(result.stdout.slice(0, 1000)))
-}, { timeout: 120_000 })
+}, { timeout: 180_000 })
 
 test('text split over chunks, and what is no text', async () => {
   const split = await commands().run(
@@ -110,12 +115,13 @@ test('stdin of a command without one', async () => {
 })
 
 test('connect to a running command, and just after its end', async () => {
-  const handle = await commands().run('for i in $(seq 1 10); do echo line$i; sleep 0.2; done; exit 5', {
+  const last = gate(sandbox())
+  const handle = await commands().run(`seq -f line%g 8; ${last.wait}; echo line9; echo line10; exit 5`, {
     background: true,
   })
-  await sleep(700)
   const seen = []
   const other = await commands().connect(handle.pid, { onStdout: (data) => seen.push(data) })
+  await last.open()
   assert.equal((await exitOf(handle.wait())).exitCode, 5)
   assert.equal((await exitOf(other.wait())).exitCode, 5)
   assert.ok(seen.join('').endsWith('line9\nline10\n'))
@@ -131,17 +137,17 @@ test('unknown process', async () => {
 
 test('disconnect leaves the command running', async () => {
   const name = `/tmp/${uniqueName()}`
-  const handle = await commands().run(`sleep 1.5; touch ${name}`, { background: true })
+  const seen = gate(sandbox())
+  const handle = await commands().run(`${seen.wait}; touch ${name}`, { background: true })
   await handle.disconnect()
   assert.equal(await listed(handle.pid), true)
+  await seen.open()
   await until(() => sandbox().files.exists(name), { what: 'the file of a disconnected command' })
 })
 
 test('timeouts of the foreground and of the server', async () => {
-  const begun = Date.now()
-  await rejectsWith(commands().run('sleep 100', { timeoutMs: 1_000 }), 'TimeoutError')
-  assert.ok(Date.now() - begun < 20_000)
-  const handle = await commands().run('sleep 100', { background: true, timeoutMs: 2_000 })
+  await rejectsWith(within(commands().run('sleep 100', { timeoutMs: 1_000 }), 60_000), 'TimeoutError')
+  const handle = await commands().run('sleep 100', { background: true, timeoutMs: 6_000 })
   await handle.disconnect()
   await gone(handle.pid)
   assert.equal((await commands().run('sleep 1.5; echo late', { timeoutMs: 0 })).stdout, 'late\n')

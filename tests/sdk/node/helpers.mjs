@@ -15,13 +15,13 @@ export const server = new URL(process.env.E2B_API_URL)
 
 /** A test with a deadline. */
 export function test(name, run, options = {}) {
-  nodeTest(name, { timeout: 60_000, ...options }, run)
+  nodeTest(name, { timeout: 150_000, ...options }, run)
 }
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** Polls until `condition` gives something true; throws at the deadline. */
-export async function until(condition, { deadlineMs = 20_000, what = 'condition' } = {}) {
+export async function until(condition, { deadlineMs = 30_000, what = 'condition' } = {}) {
   const end = Date.now() + deadlineMs
   for (;;) {
     const value = await condition()
@@ -63,6 +63,22 @@ export async function withSandbox(body, options = {}) {
 }
 
 export const uniqueName = () => randomBytes(6).toString('hex')
+
+/** A command that waits at `wait` goes on when it is opened, however slow the machine is. */
+export function gate(sandbox) {
+  const path = `/tmp/${uniqueName()}`
+  return { wait: `until [ -e ${path} ]; do sleep 0.1; done`, open: () => sandbox.files.write(path, '') }
+}
+
+/** A command in the foreground that has begun: its client has heard of it, so it is in flight. */
+export async function begin(sandbox) {
+  let heard = false
+  const ended = sandbox.commands.run('echo begun; sleep 300', { timeoutMs: 0, onStdout: () => (heard = true) })
+  let over = false
+  ended.catch(() => {}).finally(() => (over = true))
+  await until(() => heard || over, { what: 'the first line of the command' })
+  return { ended }
+}
 
 /** An empty directory in the sandbox. */
 export async function makeWorkdir(sandbox) {

@@ -102,7 +102,7 @@ test('setTimeout moves the end both ways', async () => {
     for (const seconds of [900, 60]) {
       const now = Date.now()
       await sandbox.setTimeout(seconds * 1000)
-      near(((await sandbox.getInfo()).endAt - now) / 1000, seconds, 5)
+      near(((await sandbox.getInfo()).endAt - now) / 1000, seconds, 30) // the call itself may take its time
     }
     await Sandbox.setTimeout(sandbox.sandboxId, 0)
     await until(async () => !(await sandbox.isRunning()), { what: 'the end after setTimeout(0)' })

@@ -6,7 +6,7 @@ const client = `
   import { Sandbox, RateLimitError } from '${packageName}'
   let refused = 0
   const begin = Date.now()
-  for (let i = 0; i < 4; i++) {
+  const ask = async () => {
     try {
       await Sandbox.kill('inosuchsandbox')
     } catch (error) {
@@ -14,6 +14,9 @@ const client = `
       refused++
     }
   }
+  for (let i = 0; i < 4; i++) await ask()
+  // On a slow machine those were no faster than they may be.
+  if (${!isLatest}) await Promise.all(Array.from({ length: 20 }, ask))
   console.log('result ' + JSON.stringify({ refused, ms: Date.now() - begin }))
 `
 

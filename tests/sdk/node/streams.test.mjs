@@ -1,5 +1,5 @@
 // Watches, terminals, and a sandbox that dies under its clients.
-import { assert, e2b, makeWorkdir, rejectsWith, Sandbox, sharedSandbox, sleep, test, until, within, withSandbox } from './helpers.mjs'
+import { assert, begin, e2b, makeWorkdir, rejectsWith, Sandbox, sharedSandbox, test, until, within, withSandbox } from './helpers.mjs'
 
 const sandbox = sharedSandbox()
 const DIED = /The sandbox was killed or reached its end of life while the request was in flight/
@@ -55,8 +55,9 @@ test('watch: not recursive, errors, end by timeout', async () => {
   await rejectsWith(watch(`${dir}/none`), 'FileNotFoundError')
   await rejectsWith(watch(`${dir}/g`), 'InvalidArgumentError')
   const error = await within(
-    new Promise((resolve) => {
-      void sandbox().files.watchDir(dir, () => {}, { timeoutMs: 1_000, onExit: resolve })
+    new Promise((resolve, reject) => {
+      // So long may its start take on a busy machine.
+      sandbox().files.watchDir(dir, () => {}, { timeoutMs: 4_000, onExit: resolve }).catch(reject)
     })
   )
   assert.ok(error instanceof e2b.TimeoutError)
@@ -124,21 +125,18 @@ test('pty: a second connection', async () => {
 
 test('killed under a foreground command', async () => {
   await withSandbox(async (fresh) => {
-    const running = fresh.commands.run('sleep 300', { timeoutMs: 0 })
-    running.catch(() => {})
-    await sleep(700)
+    const { ended } = await begin(fresh)
     assert.equal(await fresh.kill(), true)
-    await rejectsWith(within(running), 'TimeoutError', DIED)
+    await rejectsWith(within(ended), 'TimeoutError', DIED)
   })
 })
 
 test('killed under a terminal and a watch', async () => {
   await withSandbox(async (fresh) => {
     const pty = await fresh.pty.create({ cols: 80, rows: 24, onData: () => {} })
-    const watchEnd = new Promise((resolve) => {
-      void fresh.files.watchDir('/home/user', () => {}, { onExit: resolve })
-    })
-    await sleep(500)
+    let exit
+    const watchEnd = new Promise((resolve) => (exit = resolve))
+    await fresh.files.watchDir('/home/user', () => {}, { onExit: exit })
     assert.equal(await Sandbox.kill(fresh.sandboxId), true)
     await rejectsWith(within(pty.wait()), 'TimeoutError', DIED)
     const error = await within(watchEnd)
@@ -148,7 +146,9 @@ test('killed under a terminal and a watch', async () => {
 })
 
 test('expired under a command', async () => {
-  const fresh = await Sandbox.create({ timeoutMs: 3_000 })
-  await rejectsWith(within(fresh.commands.run('sleep 300', { timeoutMs: 0 })), 'TimeoutError', DIED)
+  const fresh = await Sandbox.create({ timeoutMs: 300_000 })
+  const { ended } = await begin(fresh)
+  await fresh.setTimeout(2_000)
+  await rejectsWith(within(ended), 'TimeoutError', DIED)
   assert.equal(await fresh.isRunning(), false)
 })

@@ -4,6 +4,7 @@ for connections, and those of the test program live in another network."""
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 
 from flavors import Flavor, Uniform
@@ -54,3 +55,8 @@ async def rules_may_be_functions(flavor: Flavor) -> None:
 
 if __name__ == "__main__":
     asyncio.run(globals()[sys.argv[1]](Flavor(sys.argv[2])))
+    print("held", flush=True)
+    # The HTTP library of the SDK (pyqwest) hands results over from threads of its own. One that is about to take the
+    # GIL back while the interpreter ends is unwound by CPython < 3.14 through frames that cannot be: abort(), without
+    # a word. So this interpreter does not end, it is left.
+    os._exit(0)

@@ -80,7 +80,7 @@ class Flavor:
         self.api = Uniform(self, AsyncSandbox if self.is_async else Sandbox)
 
 
-async def until(condition: Callable, deadline_s: float = 20, what: str = "condition"):
+async def until(condition: Callable, deadline_s: float = 30, what: str = "condition"):
     """Polls a plain or async function until it returns something true; fails at the deadline."""
     end = time.monotonic() + deadline_s
     while True:
@@ -138,7 +138,7 @@ class Terminal:
         data = data.encode() if isinstance(data, str) else data
         await self.sandbox.pty.send_stdin(self.pid, data)
 
-    async def expect(self, text: str | bytes, deadline_s: float = 20) -> None:
+    async def expect(self, text: str | bytes, deadline_s: float = 30) -> None:
         wanted = text.encode() if isinstance(text, str) else text
         try:
             await until(lambda: wanted in self.output, deadline_s)
@@ -148,7 +148,7 @@ class Terminal:
     async def resize(self, rows: int, cols: int) -> None:
         await self.sandbox.pty.resize(self.pid, PtySize(rows=rows, cols=cols))
 
-    async def wait(self, deadline_s: float = 20):
+    async def wait(self, deadline_s: float = 30):
         return await asyncio.wait_for(asyncio.shield(self._waiting), deadline_s)
 
 
@@ -175,7 +175,7 @@ class Watch:
             self.events.extend(await self.handle.get_new_events())
         return self.events
 
-    async def expect(self, kind, name: str, deadline_s: float = 20) -> FilesystemEvent:
+    async def expect(self, kind, name: str, deadline_s: float = 30) -> FilesystemEvent:
         async def seen():
             for event in await self.poll():
                 if event.type == kind and event.name == name:

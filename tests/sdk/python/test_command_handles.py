@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import uuid
 
 import pytest
@@ -15,7 +14,19 @@ async def is_listed(sandbox: Uniform, pid: int) -> bool:
     return pid in [p.pid for p in await sandbox.commands.list()]
 
 
-async def gone_from_list(sandbox: Uniform, pid: int, deadline_s: float = 20) -> None:
+class Gate:
+    """A command that waits at `wait` goes on when it is opened, however slow the machine is."""
+
+    def __init__(self, sandbox: Uniform) -> None:
+        self.sandbox = sandbox
+        self.path = f"/tmp/{uuid.uuid4().hex}"
+        self.wait = f"until [ -e {self.path} ]; do sleep 0.1; done"
+
+    async def open(self) -> None:
+        await self.sandbox.files.write(self.path, "")
+
+
+async def gone_from_list(sandbox: Uniform, pid: int, deadline_s: float = 30) -> None:
     async def gone() -> bool:
         return not await is_listed(sandbox, pid)
 
@@ -52,20 +63,20 @@ async def test_kill(sandbox: Uniform):
 async def test_kill_ends_the_stream_though_a_child_holds_the_pipe(sandbox: Uniform):
     handle = await sandbox.commands.run("sleep 300 & echo $!; wait", background=True)
     await asyncio.sleep(0.5)
-    begun = time.monotonic()
     assert await handle.kill() is True
     with pytest.raises(CommandExitException):
-        await asyncio.wait_for(handle.wait(), 20)
-    assert time.monotonic() - begun < 20
+        await asyncio.wait_for(handle.wait(), 30)
 
 
 @pytest.mark.quick
 async def test_stdin_until_closed(sandbox: Uniform):
-    handle = await sandbox.commands.run("cat; sleep 1", background=True, stdin=True)
+    gate = Gate(sandbox)
+    handle = await sandbox.commands.run(f"cat; {gate.wait}", background=True, stdin=True)
     await sandbox.commands.send_stdin(handle.pid, "first ")
     await handle.send_stdin(b"second \xe2\x82\xac\n")
     await handle.close_stdin()
     await sandbox.commands.close_stdin(handle.pid)  # closing twice is fine
+    await gate.open()
     result = await handle.wait()
     assert result.stdout == "first second €\n"
 
@@ -122,12 +133,13 @@ async def test_stream_input_to_an_unknown_process(sandbox: Uniform):
 
 
 async def test_connect_to_a_running_command(sandbox: Uniform):
+    gate = Gate(sandbox)
     handle = await sandbox.commands.run(
-        "for i in $(seq 1 12); do echo line$i; sleep 0.25; done; exit 5", background=True
+        f"for i in $(seq 1 12); do [ $i != 11 ] || {{ {gate.wait}; }}; echo line$i; done; exit 5", background=True
     )
-    await asyncio.sleep(1)
     other = await sandbox.commands.connect(handle.pid)
     assert other.pid == handle.pid
+    await gate.open()
     with pytest.raises(CommandExitException) as first:
         await handle.wait()
     with pytest.raises(CommandExitException) as second:
@@ -150,22 +162,25 @@ async def test_connect_right_after_the_end(sandbox: Uniform):
 
 async def test_disconnect_leaves_the_command_running(sandbox: Uniform):
     name = f"/tmp/{uuid.uuid4().hex}"
-    handle = await sandbox.commands.run(f"sleep 2; echo survived > {name}", background=True)
+    gate = Gate(sandbox)
+    handle = await sandbox.commands.run(f"{gate.wait}; echo survived > {name}", background=True)
     await handle.disconnect()
     assert await is_listed(sandbox, handle.pid)
+    await gate.open()
 
     async def written() -> bool:
         return await sandbox.files.exists(name)
 
-    await until(written, 20, "the file of a disconnected command")
+    await until(written, 30, "the file of a disconnected command")
 
 
 @pytest.mark.quick
 async def test_foreground_timeout(sandbox: Uniform):
-    begun = time.monotonic()
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
     with pytest.raises(TimeoutException):
-        await sandbox.commands.run("sleep 300", timeout=1)
-    assert 0.9 <= time.monotonic() - begun < 20
+        await asyncio.wait_for(sandbox.commands.run("sleep 300", timeout=1), 60)
+    assert loop.time() - begun >= 0.9
 
 
 async def test_the_server_kills_the_tree_when_the_time_is_over(sandbox: Uniform):
@@ -177,14 +192,14 @@ async def test_the_server_kills_the_tree_when_the_time_is_over(sandbox: Uniform)
         count = await sandbox.commands.run(f"pgrep -cf '^{mark}' || true")
         return count.stdout.strip() == "0"
 
-    await until(nothing_left, 20, "the end of the whole process tree")
+    await until(nothing_left, 30, "the end of the whole process tree")
 
 
 async def test_background_command_dies_at_its_timeout_though_nobody_listens(sandbox: Uniform):
-    handle = await sandbox.commands.run("sleep 300", background=True, timeout=2)
+    handle = await sandbox.commands.run("sleep 300", background=True, timeout=6)
     await handle.disconnect()
     assert await is_listed(sandbox, handle.pid)
-    await gone_from_list(sandbox, handle.pid, 20)
+    await gone_from_list(sandbox, handle.pid)
 
 
 async def test_no_limit_with_timeout_zero(sandbox: Uniform):
@@ -195,7 +210,7 @@ async def test_no_limit_with_timeout_zero(sandbox: Uniform):
 async def test_the_timeout_of_a_connection_does_not_kill(sandbox: Uniform):
     handle = await sandbox.commands.run("sleep 300", background=True, timeout=0)
     try:
-        other = await sandbox.commands.connect(handle.pid, timeout=1)
+        other = await sandbox.commands.connect(handle.pid, timeout=4)
         with pytest.raises(TimeoutException):
             await other.wait()
         assert await is_listed(sandbox, handle.pid)

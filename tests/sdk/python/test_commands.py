@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 
 import pytest
 from e2b import (
@@ -117,11 +118,18 @@ async def test_special_characters_in_the_command(sandbox: Uniform):
 async def test_callbacks_see_the_output_as_it_comes(sandbox: Uniform):
     out: list[str] = []
     err: list[str] = []
-    result = await sandbox.commands.run(
-        "for i in 1 2 3; do echo out$i; echo err$i >&2; sleep 0.1; done",
-        on_stdout=out.append,
-        on_stderr=err.append,
+    seen = f"/tmp/{uuid.uuid4().hex}"
+    # The second line is only printed once the first was seen.
+    script = (
+        "for i in 1 2 3; do echo out$i; echo err$i >&2;"
+        f" until [ -e {seen} ]; do sleep 0.1; done; done"
     )
+    running = asyncio.ensure_future(
+        sandbox.commands.run(script, on_stdout=out.append, on_stderr=err.append)
+    )
+    await until(lambda: out or running.done(), 30, "the first line")
+    await sandbox.files.write(seen, "")
+    result = await running
     assert "".join(out) == result.stdout == "out1\nout2\nout3\n"
     assert "".join(err) == result.stderr == "err1\nerr2\nerr3\n"
     assert len(out) > 1

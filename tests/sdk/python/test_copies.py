@@ -8,6 +8,8 @@ import pytest
 from e2b import SandboxException, SandboxNotFoundException
 from flavors import Flavor, Uniform, until
 
+pytestmark = pytest.mark.sanitized
+
 SECRET = "import secrets,time\nopen('/tmp/token','w').write(secrets.token_hex())\ntime.sleep(1000)\n"
 
 

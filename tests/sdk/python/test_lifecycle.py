@@ -46,7 +46,7 @@ async def test_info_of_a_default_sandbox(flavor: Flavor):
         assert info.state == SandboxState.RUNNING
         assert info.cpu_count >= 1 and info.memory_mb >= 128
         assert re.fullmatch(r"\d+\.\d+\.\d+", info.envd_version)
-        assert abs((info.started_at - before).total_seconds()) < 30
+        assert abs((info.started_at - before).total_seconds()) < 60
         # The v2 route's default lifetime is 300 s.
         assert (info.end_at - info.started_at).total_seconds() == pytest.approx(300, abs=5)
         by_id = await flavor.api.get_info(sandbox.sandbox_id)
@@ -171,14 +171,14 @@ async def test_set_timeout_moves_the_end_both_ways(flavor: Flavor, fresh: Unifor
         now = datetime.datetime.now(datetime.UTC)
         await fresh.set_timeout(seconds)
         end = (await fresh.get_info()).end_at
-        assert (end - now).total_seconds() == pytest.approx(seconds, abs=5)
+        assert -1 < (end - now).total_seconds() - seconds < 30  # the call itself may take its time
     await flavor.api.set_timeout(fresh.sandbox_id, 500)
     await fresh.set_timeout(0)
 
     async def gone() -> bool:
         return not await fresh.is_running()
 
-    await until(gone, 20, "the end after set_timeout(0)")
+    await until(gone, 30, "the end after set_timeout(0)")
 
 
 async def test_sandboxes_do_not_see_each_other(flavor: Flavor, fresh: Uniform, sandbox: Uniform):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 
 import pytest
 from e2b import TimeoutException
@@ -17,10 +18,18 @@ async def expect_death(waiting) -> None:
         await asyncio.wait_for(waiting, DEADLINE_S)
 
 
+async def start(sandbox: Uniform) -> asyncio.Future:
+    """A command in the foreground that has begun: its client has heard of it, so it is in flight."""
+    heard: list[str] = []
+    command = "echo begun; sleep 300"
+    running = asyncio.ensure_future(sandbox.commands.run(command, timeout=0, on_stdout=heard.append))
+    await until(lambda: heard or running.done(), DEADLINE_S, "the first line of the command")
+    return running
+
+
 @pytest.mark.quick
 async def test_foreground_command(flavor: Flavor, fresh: Uniform):
-    running = asyncio.ensure_future(fresh.commands.run("sleep 300", timeout=0))
-    await asyncio.sleep(0.7)
+    running = await start(fresh)
     assert await fresh.kill() is True
     await expect_death(running)
 
@@ -42,8 +51,10 @@ async def test_terminal(flavor: Flavor, fresh: Uniform):
 
 
 async def test_expiry_while_a_command_runs(flavor: Flavor):
-    sandbox = await flavor.api.create(timeout=3)
-    await expect_death(sandbox.commands.run("sleep 300", timeout=0))
+    sandbox = await flavor.api.create(timeout=300)
+    running = await start(sandbox)
+    await sandbox.set_timeout(2)
+    await expect_death(running)
     assert await sandbox.is_running() is False
 
 
@@ -72,9 +83,11 @@ async def test_many_streams_are_cut_together(flavor: Flavor, fresh: Uniform):
 
 
 async def test_another_sandbox_is_not_disturbed(flavor: Flavor, fresh: Uniform, sandbox: Uniform):
-    other = asyncio.ensure_future(sandbox.commands.run("sleep 3; echo untouched"))
-    running = asyncio.ensure_future(fresh.commands.run("sleep 300", timeout=0))
-    await asyncio.sleep(0.7)
+    go_on = f"/tmp/{uuid.uuid4().hex}"
+    waiting = f"until [ -e {go_on} ]; do sleep 0.1; done; echo untouched"
+    other = asyncio.ensure_future(sandbox.commands.run(waiting, timeout=100))
+    running = await start(fresh)
     await fresh.kill()
     await expect_death(running)
+    await sandbox.files.write(go_on, "")
     assert (await other).stdout == "untouched\n"

@@ -39,7 +39,7 @@ async def serve(sandbox: Uniform, server: CaissonServer, port: int, address: str
     async def up() -> bool:
         return (await in_thread(get, server, host, "/up"))[0] == 200
 
-    await until(up, 20, f"the server on {address}:{port}")
+    await until(up, 30, f"the server on {address}:{port}")
     return host
 
 
@@ -115,7 +115,7 @@ async def test_streamed_answers_arrive_as_they_are_made(sandbox: Uniform, server
     host = await serve(sandbox, server, 3105, "127.0.0.1")
 
     def first_event() -> bytes:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
         connection.request("GET", "/events", headers={"Host": host})
         answer = connection.getresponse()
         line = answer.readline()
@@ -135,19 +135,19 @@ async def test_websocket(sandbox: Uniform, server: CaissonServer):
     async def connect():
         try:
             return await websockets.connect(
-                f"ws://{host}/chat", host="127.0.0.1", port=server.port, open_timeout=20
+                f"ws://{host}/chat", host="127.0.0.1", port=server.port, open_timeout=30
             )
         except websockets.InvalidStatus:
             return None
 
-    socket = await until(connect, 20, "the WebSocket server")
+    socket = await until(connect, 30, "the WebSocket server")
     async with socket:
         await socket.send("hello")
-        assert await asyncio.wait_for(socket.recv(), 20) == "hello"
+        assert await asyncio.wait_for(socket.recv(), 30) == "hello"
         await socket.send(b"\x00\x01\xff" * 1000)
-        assert await asyncio.wait_for(socket.recv(), 20) == b"\x00\x01\xff" * 1000
+        assert await asyncio.wait_for(socket.recv(), 30) == b"\x00\x01\xff" * 1000
         await socket.send("x" * 200_000)
-        assert await asyncio.wait_for(socket.recv(), 20) == "x" * 200_000
+        assert await asyncio.wait_for(socket.recv(), 30) == "x" * 200_000
 
 
 async def test_websocket_is_cut_when_the_sandbox_dies(fresh: Uniform, server: CaissonServer):
@@ -158,15 +158,15 @@ async def test_websocket_is_cut_when_the_sandbox_dies(fresh: Uniform, server: Ca
     async def connect():
         try:
             return await websockets.connect(
-                f"ws://{host}/", host="127.0.0.1", port=server.port, open_timeout=20
+                f"ws://{host}/", host="127.0.0.1", port=server.port, open_timeout=30
             )
         except websockets.InvalidStatus:
             return None
 
-    socket = await until(connect, 20, "the WebSocket server")
+    socket = await until(connect, 30, "the WebSocket server")
     await fresh.kill()
     with pytest.raises(websockets.ConnectionClosed):
-        await asyncio.wait_for(socket.recv(), 20)
+        await asyncio.wait_for(socket.recv(), 30)
 
 
 async def test_private_traffic_needs_its_token(flavor, server: CaissonServer):
@@ -184,7 +184,7 @@ async def test_private_traffic_needs_its_token(flavor, server: CaissonServer):
             answer = await in_thread(get, server, host, "/", e2b_traffic_access_token=token)
             return answer[0] == 200
 
-        await until(up, 20, "the server behind the token")
+        await until(up, 30, "the server behind the token")
         for headers in ({}, {"e2b_traffic_access_token": "wrong"}):
             status, _, body = await in_thread(get, server, host, "/", **headers)
             assert status == 403

@@ -12,6 +12,8 @@ import urllib.request
 import pytest
 from flavors import Uniform, in_thread
 
+pytestmark = pytest.mark.sanitized
+
 SIZE = 64 * 1024 * 1024
 
 
