@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ from support.cli import CLEAN, caisson
 from support.rest import Rest
 from support.server import CaissonServer, find_binary
 from support.waiting import wait_until_gone
+
 
 @pytest.fixture(scope="module")
 def made(server: CaissonServer):
@@ -137,9 +141,9 @@ def test_failures_are_sentences(server: CaissonServer):
     assert unknown.returncode == 125 and b"does not exist" in unknown.stderr
 
 
-def serve(*args: str, user: int | None = None, **env: str):
+def serve(*args: str, program: Path | None = None, user: int | None = None, **env: str):
     return subprocess.run(
-        [str(find_binary()), "serve", *args],
+        [str(program or find_binary()), "serve", *args],
         capture_output=True,
         env={**CLEAN, **env},
         timeout=60,
@@ -149,9 +153,17 @@ def serve(*args: str, user: int | None = None, **env: str):
     )
 
 
+@pytest.fixture
+def program_for_all() -> Iterator[Path]:
+    """The program where everybody can start it; a checkout may lie in a folder of root's."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(shutil.copy(find_binary(), folder))
+
+
 @pytest.mark.quick
-def test_serve_says_why_it_needs_root(tmp_path):
-    done = serve("--data-dir", "/nowhere", user=65534)
+def test_serve_says_why_it_needs_root(program_for_all: Path):
+    done = serve("--data-dir", "/nowhere", program=program_for_all, user=65534)
     assert done.returncode == 1
     assert b"needs root" in done.stderr and b"sudo" in done.stderr
 

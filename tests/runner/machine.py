@@ -6,7 +6,7 @@ import hashlib
 import subprocess
 import time
 
-REFERENCE_S = 0.36  # of what measure() does, on two quiet processors of 2023
+REFERENCE_S = 0.15  # of what measure() does, on a machine with two processors that were idle
 
 
 def measure() -> float:

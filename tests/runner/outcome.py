@@ -37,8 +37,9 @@ def count_junit(path: Path) -> Outcome:
         problems = case.findall("failure") + case.findall("error")
         if problems:
             outcome.failed.append((name, "\n".join(p.text or p.get("message") or "" for p in problems)))
-        elif case.find("skipped") is not None or case.get("status") == "notrun":
-            outcome.skipped.append(name)
+        elif (skipped := case.find("skipped")) is not None or case.get("status") == "notrun":
+            why = skipped.get("message") if skipped is not None else ""
+            outcome.skipped.append(f"{name}: {why}" if why else name)
         else:
             outcome.passed += 1
     return outcome

@@ -54,6 +54,7 @@ def test_counts_every_kind_of_case() -> None:
     outcome = run_suite(bash(f"cat > $JUNIT_XML <<'X'\n{JUNIT}\nX"))
     assert (outcome.passed, len(outcome.failed), len(outcome.skipped)) == (2, 2, 2)
     assert outcome.failed[0] == ("A.bad", "why it is bad")
+    assert outcome.skipped == ["A.later: not now", "A.disabled"]
     assert outcome.summary() == "2 passed, 2 failed, 2 skipped"
 
 
