@@ -100,26 +100,36 @@ build_jobs() {
   echo $((processors < memory ? processors : memory))
 }
 
-# build TARGET...: configures once and brings the targets up to date.
+# The HTTP server's own user: what belongs to it belongs to nobody else.
+make_user() {
+  id caisson > /dev/null 2>&1 ||
+    as_root useradd --system --no-create-home --shell /usr/sbin/nologin caisson
+}
+
+# build TARGET...: configures once and brings the targets up to date; says nothing if they are.
 build() {
   [[ -f build/build.ninja ]] || cmake --preset release > /dev/null ||
     fail "cmake could not configure the build (see above)."
-  if [[ $(ninja -C build -n "$@" 2> /dev/null) == *"no work to do"* ]]; then
-    return
-  fi
-  say "building (the first time takes some minutes)"
-  if [[ -t 1 ]]; then
-    ninja -C build -j "$(build_jobs)" "$@" || fail "the build failed (see above)."
-    return
-  fi
   local log
   log=$(mktemp)
-  if ! ninja -C build -j "$(build_jobs)" "$@" > "$log" 2>&1; then
+  if ! ninja -C build -j "$(build_jobs)" "$@" 2>&1 | tee "$log" | announce; then
     grep -v '^\[' "$log" >&2 || true
     rm -f "$log"
     fail "the build failed (see above)."
   fi
   rm -f "$log"
+}
+
+# Tells of the work in ninja's output as soon as there is some; on a terminal also how far it is.
+announce() {
+  local line said=
+  while IFS= read -r line; do
+    [[ $line == \[*\]* && $line != *"Re-checking globbed"* && $line != *"Re-running CMake"* ]] || continue
+    [[ -n $said ]] || say "building (the first time takes some minutes)"
+    said=yes
+    [[ ! -t 2 ]] || printf '\r\033[K%.100s' "$line" >&2
+  done
+  [[ -z $said || ! -t 2 ]] || echo >&2
 }
 
 # prepare_template NAME FOLDER: builds the template once per machine and links it as FOLDER/NAME.
