@@ -137,6 +137,10 @@ std::optional<Identity> Accounts::ByAccessToken(std::string_view token) const {
   return Identity{.user_id = user->id, .login_id = claims->login_id, .role = user->role};
 }
 
+bool Accounts::Opens(std::string_view text) const {
+  return keys_.Holds(HexEncode(Sha256(text))) || ByAccessToken(text);
+}
+
 std::string Accounts::CsrfOf(std::string_view login_id) const {
   return CsrfToken(secret_, login_id);
 }

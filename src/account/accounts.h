@@ -54,6 +54,8 @@ class Accounts {
   // ---- who is it -------------------------------------------------------------------
   std::optional<Identity> ByKey(std::string_view key) const;
   std::optional<Identity> ByAccessToken(std::string_view token) const;
+  // Whether somebody could come in with it, as a key or as an access token.
+  bool Opens(std::string_view text) const;
   // Whether they could still come in as the one they were then: for what stays open for long.
   bool StillIs(const Identity& who) const;
   // The value that X-CSRF-Token must have for this login.

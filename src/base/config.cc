@@ -21,6 +21,7 @@
 #include <filesystem>
 #include <variant>
 
+#include "base/ipv4.h"
 #include "base/text.h"
 
 namespace caisson {
@@ -47,6 +48,7 @@ const std::array kFields = {
     FIELD(log_level),
     FIELD(log_format),
     FIELD(http_max_connections),
+    FIELD(http_max_per_peer),
     FIELD(http_max_header_bytes),
     FIELD(http_max_body_bytes),
     FIELD(http_header_timeout_ms),
@@ -76,6 +78,7 @@ const std::array kFields = {
     FIELD(save_sync),
     FIELD(save_timeout_ms),
     FIELD(resume_reserve_mb),
+    FIELD(max_deleted_mb),
     FIELD(min_free_disk_mb),
     FIELD(max_snapshot_layers),
     FIELD(max_forks),
@@ -105,6 +108,7 @@ const std::array kFields = {
     FIELD(launcher_queue),
     FIELD(network),
     FIELD(network_cidr),
+    FIELD(deny_always),
     FIELD(network_max_connections),
     FIELD(dns),
     FIELD(dns_queries_per_second),
@@ -458,6 +462,8 @@ Status FinishConfig(Config& config) {
   TRY(OneOf("on_shutdown", config.on_shutdown, {"keep", "pause"}));
   TRY(OneOf("provider", config.provider, {"local", "e2b"}));
   TRY(CheckPolicy(config.command_policy));
+  if (auto parsed = ParseCidrs(config.deny_always); !parsed)
+    return tl::unexpected(std::move(parsed).error().Context("setting deny_always"));
   TRY(OneOf("session_idle_end", config.session_idle_end, {"keep", "destroy"}));
   TRY(OneOf("session_pull_request", config.session_pull_request, {"first_commit", "never"}));
   TRY(OneOf("build_runner", config.build_runner, {"command", "llm"}));

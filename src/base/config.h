@@ -22,7 +22,9 @@ struct Config : SandboxSettings, WorkSettings {
   std::string database_url;                  // default sqlite:///<data_dir>/db/caisson.db
   std::string template_dir;                  // default <data_dir>/templates
   std::string domain = "caisson.localhost";  // previews at PORT-ID.DOMAIN[:port]
-  std::string user = "nobody";  // the HTTP server runs as this user, without capabilities
+  // The HTTP server runs as this user, without capabilities; "auto" is `caisson` if there is one,
+  // else `nobody`, which other services may be, too.
+  std::string user = "auto";
 
   // ---- TLS: "off", "auto" (a local CA made once in <data_dir>/tls), or "files" --------------
   std::string tls = "off";
@@ -34,6 +36,7 @@ struct Config : SandboxSettings, WorkSettings {
 
   // ---- HTTP limits -------------------------------------------------------------
   int64_t http_max_connections = 10'000;
+  int64_t http_max_per_peer = 1'000;  // from one address but this machine's own; 0 = unlimited
   int64_t http_max_header_bytes = 64 << 10;
   int64_t http_max_body_bytes = 4 << 20;    // of control-plane requests; file bodies have no cap
   int64_t http_header_timeout_ms = 20'000;  // from the first byte to the end of the header

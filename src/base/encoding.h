@@ -22,6 +22,15 @@ std::string PercentEncode(std::string_view text);
 
 // Raw 32 bytes.
 std::string Sha256(std::string_view data);
+// Of texts that begin alike: the beginning is read once.
+class Sha256After {
+ public:
+  explicit Sha256After(std::string_view beginning);
+  std::string Of(std::string_view rest) const;  // raw 32 bytes
+
+ private:
+  std::string state_;
+};
 std::string HmacSha256(std::string_view key, std::string_view data);
 
 // Compares without telling by its duration where the difference is.

@@ -28,6 +28,9 @@ TEST(Percent, DecodesOnceAndRefusesBrokenEscapes) {
 TEST(Hash, KnownVectors) {
   EXPECT_EQ(HexEncode(Sha256("abc")),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  Sha256After after("a");
+  EXPECT_EQ(after.Of("bc"), Sha256("abc"));
+  EXPECT_EQ(after.Of("bc"), Sha256("abc")) << "once only";
   // RFC 4231, test case 2.
   EXPECT_EQ(HexEncode(HmacSha256("Jefe", "what do ya want for nothing?")),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");

@@ -84,4 +84,10 @@ Status SetNonBlocking(int fd) {
   return {};
 }
 
+Result<UniqueFd> Duplicate(int fd) {
+  UniqueFd copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!copy) return FailErrno("copying a descriptor");
+  return copy;
+}
+
 }  // namespace caisson

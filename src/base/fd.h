@@ -48,5 +48,7 @@ Status SendMessage(int socket, std::string_view data, const std::vector<int>& fd
 Result<FdMessage> ReceiveMessage(int socket, size_t max_size);
 
 Status SetNonBlocking(int fd);
+// Another descriptor of the same, close-on-exec.
+Result<UniqueFd> Duplicate(int fd);
 
 }  // namespace caisson

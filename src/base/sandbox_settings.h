@@ -35,6 +35,7 @@ struct SandboxSettings {
   bool save_sync = true;                // saved state is forced to the host's disk
   int64_t save_timeout_ms = 120'000;    // of one pause, resume or snapshot
   int64_t resume_reserve_mb = 64;       // at hand per launcher where memory is slow to come
+  int64_t max_deleted_mb = 1024;        // of deleted files still open; with more no memory is saved
   int64_t min_free_disk_mb = 512;       // below it nothing is saved or started
   int64_t max_snapshot_layers = 64;     // snapshots of sandboxes made from snapshots, how deep
   int64_t max_forks = 100;              // of one request
@@ -69,6 +70,7 @@ struct SandboxSettings {
   int64_t launcher_queue = 1000;  // sandboxes waiting to be built; more are refused
   std::string network = "auto";   // "auto" = veth + nftables where possible, "none"
   std::string network_cidr = "198.18.0.0/15";
+  std::string deny_always;  // IPv4 addresses and networks no sandbox may reach, with commas
   int64_t network_max_connections = 4096;  // open at once from one sandbox
   std::string dns;  // resolver for sandboxes; default: the host's first nameserver
   int64_t dns_queries_per_second = 200;    // of one sandbox; more are refused

@@ -3,17 +3,26 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 
-#include <array>
+#include <cstring>
 
 #include "base/encoding.h"
 
 namespace caisson {
 
-std::string Sha256(std::string_view data) {
+std::string Sha256(std::string_view data) { return Sha256After("").Of(data); }
+
+Sha256After::Sha256After(std::string_view beginning) : state_(sizeof(SHA256_CTX), '\0') {
   SHA256_CTX context;
-  std::string digest(SHA256_DIGEST_LENGTH, '\0');
   SHA256_Init(&context);
-  SHA256_Update(&context, data.data(), data.size());
+  SHA256_Update(&context, beginning.data(), beginning.size());
+  std::memcpy(state_.data(), &context, sizeof(context));
+}
+
+std::string Sha256After::Of(std::string_view rest) const {
+  SHA256_CTX context;
+  std::memcpy(&context, state_.data(), sizeof(context));
+  std::string digest(SHA256_DIGEST_LENGTH, '\0');
+  SHA256_Update(&context, rest.data(), rest.size());
   SHA256_Final(reinterpret_cast<unsigned char*>(digest.data()), &context);
   return digest;
 }

@@ -21,6 +21,7 @@ constexpr std::chrono::milliseconds kDatabaseInterval{500};
 http::ServerOptions ServerOptionsFrom(const Config& config) {
   using std::chrono::milliseconds;
   return {.max_connections = static_cast<size_t>(config.http_max_connections),
+          .max_per_peer = static_cast<size_t>(config.http_max_per_peer),
           .max_header_bytes = static_cast<size_t>(config.http_max_header_bytes),
           .header_timeout = milliseconds(config.http_header_timeout_ms),
           .idle_timeout = milliseconds(config.http_idle_timeout_ms),
@@ -109,8 +110,10 @@ Task<Status> App::Start() {
                                  inputs_.models, InstallationOf(inputs_.secret), metrics_, port());
   CO_TRY(co_await platform_->Start());
   directory_ = std::make_unique<gateway::ManagerDirectory>(*manager_);
-  gateway_ = std::make_unique<gateway::Gateway>(executor_, gateway::GatewayOptions::From(config_),
-                                                *directory_, metrics_);
+  auto gateway_options = gateway::GatewayOptions::From(config_);
+  gateway_options.is_our_key = [this](std::string_view text) { return accounts_->Opens(text); };
+  gateway_ = std::make_unique<gateway::Gateway>(executor_, std::move(gateway_options), *directory_,
+                                                metrics_);
   gateway_->Start();
   e2b_api_ = std::make_unique<e2b::Api>(*manager_, *accounts_, *audit_trail_, inputs_.templates,
                                         config_, port());

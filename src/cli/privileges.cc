@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "engine/seccomp.h"
 
 namespace caisson::cli {
 namespace {
@@ -80,6 +81,10 @@ Status BecomeUser(const ServerUser& user) {
 }  // namespace
 
 Result<ServerUser> FindServerUser(const std::string& name) {
+  if (name == "auto") {
+    auto own = FindServerUser("caisson");
+    return own ? own : FindServerUser("nobody");
+  }
   passwd entry{};
   passwd* found = nullptr;
   std::vector<char> buffer(64 << 10);
@@ -103,7 +108,9 @@ Status DropPrivileges(const ServerUser& user, const std::string& writable_dir) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return FailErrno("forbidding new privileges");
   // SECURITY: other processes of the same user must not read our memory, which holds keys.
   if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)) return FailErrno("forbidding to be traced");
-  return {};
+  // SECURITY: whoever takes over the server gets no more of the kernel than a sandbox has.
+  TRY_ASSIGN(auto filter, engine::SeccompFilter::Compile(/*nesting=*/false));
+  return filter.Install();
 }
 
 void RaiseFileLimit(uint64_t wanted) {

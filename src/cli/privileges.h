@@ -16,7 +16,7 @@ struct ServerUser {
   std::string home = "/";
 };
 
-// Fails if there is no such user, or if it is root.
+// Of the setting `user`. Fails if there is no such user, or if it is root.
 Result<ServerUser> FindServerUser(const std::string& name);
 
 // Where DropPrivileges() makes its `writable_dir` appear.

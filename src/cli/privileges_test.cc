@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -28,7 +29,7 @@ int AsServer(const ServerUser& user, const std::string& dir, int (*check)()) {
 class PrivilegesTest : public ::testing::Test {
  protected:
   PrivilegesTest() {
-    auto found = FindServerUser("nobody");
+    auto found = FindServerUser("auto");
     EXPECT_TRUE(found);
     user_ = *found;
     // Out of the user's reach, as in somebody's home.
@@ -58,7 +59,9 @@ TEST_F(PrivilegesTest, NothingOfRootIsLeft) {
                          if (line.starts_with("Groups:") && !none) return 4;
                        }
                        if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1) return 5;
-                       return prctl(PR_GET_DUMPABLE) == 0 ? 0 : 6;
+                       if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 2) return 6;
+                       if (unshare(CLONE_NEWUSER) == 0 || errno != EPERM) return 7;
+                       return prctl(PR_GET_DUMPABLE) == 0 ? 0 : 8;
                      }),
             0);
 }
@@ -84,7 +87,7 @@ TEST_F(PrivilegesTest, NothingCanBeWrittenWithoutADirectory) {
                        if (open("/tmp/x", O_WRONLY | O_CREAT, 0600) >= 0 || errno != EROFS)
                          return 1;
                        const char* home = getenv("HOME");
-                       return home && std::string_view(home) == "/nonexistent" ? 0 : 2;
+                       return home && home == FindServerUser("auto")->home ? 0 : 2;
                      }),
             0);
 }

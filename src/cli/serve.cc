@@ -1,5 +1,6 @@
 #include "cli/serve.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -124,6 +125,10 @@ Result<Prepared> Prepare(Config& config) {
   TRY_ASSIGN(prepared.user, FindServerUser(config.user));
   TRY(PrepareDataDir(config, prepared.user));
   TRY_ASSIGN(prepared.lock, LockDataDir(config, kLockPatience));
+  // SECURITY: before the files with keys and secrets are read. It is root and trusted all the same;
+  // what parses the packets of sandboxes starts from an empty memory (engine/net_process.h).
+  TRY_ASSIGN(auto engine, engine::StartEngineProcess(config));
+  prepared.inputs.engine_socket = std::move(engine.socket);
   const char* configured = getenv("CAISSON_API_KEY");
   std::string key = configured ? configured : "";
   TRY_ASSIGN(prepared.inputs.keys, account::KeyRing::Open(config.data_dir, key));
@@ -138,8 +143,6 @@ Result<Prepared> Prepare(Config& config) {
   TRY_ASSIGN(prepared.inputs.tls, MakeTls(config));
   TRY(session::ParseTierModels(config.tier_models));
   TRY_ASSIGN(prepared.inputs.models, git::ParseModelRoutes(config.model_routes, ReadEnvironment()));
-  TRY_ASSIGN(auto engine, engine::StartEngineProcess(config));
-  prepared.inputs.engine_socket = std::move(engine.socket);
   TRY(ReadAppKey(config));
   TRY(ReadOauthSecret(config));
   // Where the database is found once root is given up.
@@ -150,13 +153,27 @@ Result<Prepared> Prepare(Config& config) {
   return prepared;
 }
 
+// Whether what is printed is kept: systemd names the journal's socket in a variable.
+bool IsJournal(int fd) {
+  const char* journal = getenv("JOURNAL_STREAM");
+  struct stat info;
+  return journal && fstat(fd, &info) == 0 &&
+         fmt::format("{}:{}", info.st_dev, info.st_ino) == journal;
+}
+
 // What a person copies into a shell. On stdout only: logs must not hold the key.
 void PrintReady(const Config& config, uint16_t port, const std::string& api_key) {
   std::string host = config.listen.substr(0, config.listen.rfind(':'));
   std::string scheme = config.tls == "off" ? "http" : "https";
   std::string reachable = host == "0.0.0.0" ? "127.0.0.1" : host == "[::]" ? "[::1]" : host;
   std::string url = fmt::format("{}://{}:{}", scheme, reachable, port);
-  fmt::print("caisson: ready on {}://{}:{}\nAPI key: {}\n", scheme, host, port, api_key);
+  fmt::print("caisson: ready on {}://{}:{}\n", scheme, host, port);
+  if (IsJournal(STDOUT_FILENO)) {
+    fmt::print("API key: in {}/api-key, unless CAISSON_API_KEY says otherwise\n", config.data_dir);
+    fflush(stdout);
+    return;
+  }
+  fmt::print("API key: {}\n", api_key);
   fmt::print("export E2B_API_KEY={}\nexport E2B_API_URL={}\nexport E2B_SANDBOX_URL={}\n", api_key,
              url, url);
   // The part after # stays in the browser; the page logs in with it and forgets it.

@@ -39,11 +39,9 @@ Building::~Building() {
   network_namespace_.Reset();
   disk_root_.Reset();
   disk_ = {};
-  if (!cgroup_ || cgroup_.Remove(kKillTimeout)) {
-    ForgetRules();
-    return;
-  }
-  // SECURITY: something inside still lives, so its uid range must not be given to another sandbox.
+  if ((!cgroup_ || cgroup_.Remove(kKillTimeout)) && Disconnect()) return;
+  // SECURITY: something of it still lives, so its uid range and its address must not be given to
+  // another sandbox.
   LogError("a sandbox that failed to start cannot be removed completely", {{"sandbox", spec_.id}});
   cgroup_.Keep();
   record_file_.Keep();
@@ -134,6 +132,8 @@ Status Building::Identify() {
 
 Status Building::MakeLink(int network_namespace) {
   if (!connected()) return {};
+  // Whoever had the slot before may have been killed together with the launcher.
+  TRY(host_.Disconnect(slot_, {}));
   // SECURITY: the rules are there before the first packet can be.
   TRY(host_.firewall().Replace(slot_.sandbox_address(), EgressPolicy(Egress{}),
                                EgressPolicy(spec_.egress)));
@@ -141,13 +141,13 @@ Status Building::MakeLink(int network_namespace) {
   return host_.link()->CreateVeth(slot_, network_namespace);
 }
 
-void Building::ForgetRules() {
-  if (!has_rules_) return;
-  Status done = host_.firewall().Replace(slot_.sandbox_address(), EgressPolicy(spec_.egress),
-                                         EgressPolicy(Egress{}));
+bool Building::Disconnect() {
+  Status done;
+  if (has_rules_) done = host_.Disconnect(slot_, spec_.egress);
   if (!done)
-    LogError("the network rules of a sandbox that failed to start stay behind",
+    LogError("the network of a sandbox that failed to start stays behind",
              {{"sandbox", spec_.id}, {"error", done.error().message()}});
+  return done.has_value();
 }
 
 Sandbox Building::Finish(bool continued) {

@@ -69,9 +69,9 @@ class Building {
 
  private:
   void KillProcess();
-  void ForgetRules();
+  bool Disconnect();
 
-  bool has_rules_ = false;  // in the firewall
+  bool has_rules_ = false;  // in the firewall, and perhaps a link
 };
 
 }  // namespace caisson::engine

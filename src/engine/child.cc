@@ -13,6 +13,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "base/file.h"
 #include "base/text.h"
 #include "engine/capabilities.h"
@@ -238,18 +241,35 @@ std::vector<std::string> Existing(std::initializer_list<const char*> paths) {
   return found;
 }
 
+// The trees of devices by their bus: disks and cards with their serial numbers.
+std::vector<std::string> DevicesOfBuses() {
+  std::vector<std::string> found;
+  std::error_code ec;
+  for (const char* place : {"/sys/devices", "/sys/devices/virtual"})
+    for (const auto& entry : std::filesystem::directory_iterator(place, ec)) {
+      std::string name = entry.path().filename().string();
+      for (const char* bus : {"ACPI", "LNXSYSTM", "dmi", "nvme", "pci", "platform", "pnp", "scsi",
+                              "soc", "vbd", "virtio", "xen"})
+        if (name.starts_with(bus)) found.push_back(entry.path().string().substr(1));
+    }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 }  // namespace
 
 KernelPaths KernelPaths::Find() {
   // What containers commonly hide: memory and keys of the kernel, timing of other sandboxes, the
-  // machine's firmware, and the block devices, whose files name every other sandbox. debugfs,
-  // tracefs and securityfs are not mounted inside to begin with.
-  return {
+  // machine's firmware and devices, and the block devices, whose files name every other sandbox.
+  // debugfs, tracefs and securityfs are not mounted inside to begin with.
+  KernelPaths paths{
       Existing({"/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/latency_stats",
                 "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/interrupts"}),
       Existing({"/proc/acpi", "/proc/asound", "/proc/pressure", "/proc/scsi", "/sys/firmware",
                 "/sys/devices/virtual/block", "/sys/devices/virtual/powercap"}),
       Existing({"/proc/sys", "/proc/sysrq-trigger", "/proc/bus", "/proc/fs", "/proc/irq"})};
+  for (std::string& path : DevicesOfBuses()) paths.hidden_dirs.push_back(std::move(path));
+  return paths;
 }
 
 std::vector<HostMount> HostMounts(const KernelPaths& paths, bool nesting, bool ca_bundle) {

@@ -309,6 +309,15 @@ Task<Status> Client::DeleteSaved(std::string id) {
   co_return Status();
 }
 
+Task<Result<std::optional<Saved>>> Client::GetSaved(std::string id) {
+  CO_TRY_ASSIGN(Message answer,
+                co_await impl_->Call({{{"op", "get_saved"}, {"id", id}}, "", {}}, kCallTimeout));
+  const json::value& saved = answer.head["saved"];
+  if (saved.is_null()) co_return std::nullopt;
+  CO_TRY_ASSIGN(Saved decoded, DecodeSaved(saved));
+  co_return decoded;
+}
+
 Task<Result<std::vector<Saved>>> Client::ListSaved() {
   return Pages<Saved>(impl_, "list_saved", DecodeSaved);
 }

@@ -41,7 +41,8 @@ class Engine {
   virtual Task<Result<Saved>> Snapshot(std::string id, std::string snapshot_id, bool memory,
                                        std::chrono::milliseconds timeout) = 0;
   virtual Task<Status> DeleteSaved(std::string id) = 0;
-  virtual Task<Result<std::vector<Saved>>> ListSaved() = 0;
+  virtual Task<Result<std::optional<Saved>>> GetSaved(std::string id) = 0;
+  virtual Task<Result<std::vector<Saved>>> ListSaved() = 0;  // reads all of them from the disk
   virtual Task<Status> SetLimits(std::string id, Limits limits) = 0;
   virtual Task<Status> GrowDisk(std::string id, int64_t bytes,
                                 std::chrono::milliseconds timeout) = 0;
@@ -76,6 +77,7 @@ class Client : public Engine {
   Task<Result<Saved>> Snapshot(std::string id, std::string snapshot_id, bool memory,
                                std::chrono::milliseconds timeout) override;
   Task<Status> DeleteSaved(std::string id) override;
+  Task<Result<std::optional<Saved>>> GetSaved(std::string id) override;
   Task<Result<std::vector<Saved>>> ListSaved() override;
   Task<Status> SetLimits(std::string id, Limits limits) override;
   Task<Status> GrowDisk(std::string id, int64_t bytes, std::chrono::milliseconds timeout) override;

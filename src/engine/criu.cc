@@ -50,7 +50,6 @@ enum Option : uint32_t {
 constexpr uint64_t kIgnoreCgroups = 0;
 constexpr uint64_t kSkipNetworkLock = 3;
 constexpr uint64_t kErrorsOnly = 1;
-constexpr uint64_t kMaxDeletedFileBytes = 1 << 30;
 
 std::string Request(CriuVerb verb, std::string_view options) {
   return WireWriter().Number(1, static_cast<uint64_t>(verb)).Bytes(2, options).data();
@@ -80,7 +79,6 @@ WireWriter CommonOptions(int images) {
       .Number(kFileLocks, 1)
       .Number(kLinkRemap, 1)
       .Number(kManageCgroupsMode, kIgnoreCgroups)
-      .Number(kGhostLimit, kMaxDeletedFileBytes)
       .Number(kEmptyNamespaces, CLONE_NEWNET)
       .Number(kTcpClose, 1)
       .Number(kNetworkLock, kSkipNetworkLock);
@@ -89,7 +87,10 @@ WireWriter CommonOptions(int images) {
 
 std::string DumpOptions(const DumpPlan& plan) {
   WireWriter options = CommonOptions(plan.images);
-  options.Number(kPid, static_cast<uint64_t>(plan.pid)).Number(kLeaveRunning, 1);
+  options.Number(kPid, static_cast<uint64_t>(plan.pid))
+      .Number(kLeaveRunning, 1)
+      .Number(kGhostLimit,
+              static_cast<uint64_t>(std::min<int64_t>(plan.deleted_bytes, UINT32_MAX)));
   if (!plan.freezer.empty()) options.Bytes(kFreezeCgroup, plan.freezer);
   for (const std::string& path : plan.external_mounts)
     options.Bytes(kExternal, fmt::format("mnt[{}]:{}", path, path));
@@ -115,7 +116,7 @@ constexpr std::pair<std::string_view, std::string_view> kRefusals[] = {
     {"doesn't have a proper root mount", "something is mounted inside that cannot be saved"},
     {"unsupported id", "a file system is mounted inside that cannot be saved"},
     {"Can't lookup mount", "a process inside holds a file of a file system that is gone"},
-    {"is too big", "a process inside holds a deleted file of more than 1 GiB"},
+    {"increase limit", "a process inside holds a deleted file that is too large"},
     {"Unsupported socket", "a process inside has a kind of socket that cannot be saved"},
     {"unsupported proto", "a process inside has a kind of socket that cannot be saved"},
     {"External socket", "a process inside has a socket to the outside"},

@@ -26,7 +26,8 @@ struct DumpPlan {
   // Locked (shared) until CRIU ends, which it does by itself, also after the deadline and when this
   // process dies: killed, it could take the processes with it. "": it is killed.
   std::string lock;
-  std::vector<std::string> scan;  // directories inside where inotify may watch
+  std::vector<std::string> scan;    // directories inside where inotify may watch
+  int64_t deleted_bytes = 1 << 30;  // of one deleted file that is still open, at most
 };
 
 struct RestorePlan {

@@ -34,7 +34,7 @@ Result<UniqueFd> MountVolatile(const std::string& path) {
   TRY(overlay.SetString("upperdir", path + "/upper"));
   TRY(overlay.SetString("workdir", path + "/work"));
   TRY(overlay.SetFlag("volatile"));
-  return overlay.Mount(MOUNT_ATTR_NOATIME);
+  return overlay.Mount(kOnlyData);
 }
 
 }  // namespace

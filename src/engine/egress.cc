@@ -139,7 +139,7 @@ const std::vector<Cidr>& NotInternet() {
 
 bool IsInternet(uint32_t address) {
   return std::none_of(NotInternet().begin(), NotInternet().end(),
-                      [&](const Cidr& block) { return address - block.base < block.size(); });
+                      [&](const Cidr& block) { return block.Contains(address); });
 }
 
 Status CheckEgress(const Egress& egress) {

@@ -14,6 +14,7 @@
 #include <cstdlib>
 
 #include "base/log.h"
+#include "engine/net_process.h"
 #include "engine/socket_owner.h"
 
 namespace caisson::engine {
@@ -23,7 +24,11 @@ namespace {
 // long enough to connect, short enough to end.
 constexpr int64_t kShortestAdmission = 60, kLongestAdmission = 3600;  // seconds
 constexpr size_t kMaxAdmitted = 4096;                                 // of one sandbox
-constexpr int kOwnerLookupsPerSecond = 50;
+// The engine serves nobody while it looks for the process that tried something in vain. So it looks
+// briefly, and no more than one part of its time in twenty.
+constexpr auto kLongestLookup = std::chrono::milliseconds(2);
+constexpr std::chrono::nanoseconds kMostLookupTime = std::chrono::milliseconds(10);
+constexpr int kLookupShare = 20;
 constexpr auto kRestartPause = std::chrono::seconds(1);
 constexpr uint16_t kTypeAaaa = 28;
 
@@ -47,13 +52,6 @@ Status ListenInside(ResolverSockets& sockets, const InsideAddress& address) {
   return {};
 }
 
-// SECURITY: what parses the packets of sandboxes has no right to anything but its sockets.
-bool GiveUpRights(uid_t uid) {
-  // By system call: the library's own would wait for threads that the forking process had.
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && syscall(SYS_setgroups, 0, nullptr) == 0 &&
-         syscall(SYS_setresgid, uid, uid, uid) == 0 && syscall(SYS_setresuid, uid, uid, uid) == 0;
-}
-
 std::string ProtocolName(int protocol) {
   switch (protocol) {
     case IPPROTO_TCP:
@@ -74,15 +72,14 @@ Result<std::unique_ptr<EgressGuard>> EgressGuard::Create(const Config& config,
                                                          SlotTable& slots, HostLink& link) {
   TRY_ASSIGN(Firewall firewall, Firewall::Open(network.rules.table));
   std::unique_ptr<EgressGuard> guard(new EgressGuard(config, std::move(firewall)));
-  TRY_ASSIGN(guard->settings_.nameservers, FindNameservers(config.dns, kResolvConf));
-  if (guard->settings_.nameservers.empty())
+  TRY_ASSIGN(auto nameservers, FindNameservers(config.dns, kResolvConf));
+  if (nameservers.empty())
     LogWarn("sandboxes can resolve no names: this host has no nameserver; set dns to one");
-  guard->settings_.queries_per_second = config.dns_queries_per_second;
-  guard->sandboxes_ = network.rules.network;
+  TRY_ASSIGN(guard->program_, OpenNetProgram());
   TRY(guard->MakeSockets(slots, link));
   Redirections redirections{.resolver = guard->slot_.sandbox_address()};
   if (!config.egress_proxy.empty()) {
-    TRY_ASSIGN(guard->proxy_, ParseProxy(config.egress_proxy));
+    TRY(ParseProxy(config.egress_proxy));
     redirections.relay = guard->slot_.host_address();
     TRY_ASSIGN(guard->relay_listener_, Listen(SOCK_STREAM, kRelayPort, redirections.relay));
   }
@@ -104,10 +101,14 @@ EgressGuard::~EgressGuard() {
 
 Status EgressGuard::MakeSockets(SlotTable& slots, HostLink& link) {
   TRY_ASSIGN(auto entries, slots.List());
-  for (const auto& entry : entries)  // of an earlier engine, which is gone
-    if (entry.sandbox_id == kResolverId)
-      if (auto slot = slots.Adopt(entry.number, kResolverId)) slot->Release();
-  TRY_ASSIGN(slot_, slots.Allocate(kResolverId));
+  // That of an earlier engine, which is gone: flows of living sandboxes lead there.
+  for (const auto& entry : entries)
+    if (!slot_ && entry.sandbox_id == kResolverId) {
+      TRY_ASSIGN(slot_, slots.Adopt(entry.number, kResolverId));
+    }
+  if (!slot_) {
+    TRY_ASSIGN(slot_, slots.Allocate(kResolverId));
+  }
   UniqueFd own(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
   if (!own || unshare(CLONE_NEWNET) != 0) return FailErrno("cannot make the resolver's network");
   resolver_network_.Reset(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
@@ -133,7 +134,7 @@ Status EgressGuard::Start(EventLoop& loop, Processes processes,
   if (!timer_) return FailErrno("cannot make a timer");
   TRY(loop.Watch(timer_.get(), EPOLLIN, [this] { OnTick(); }));
   if (log_) TRY(loop.Watch(log_->fd(), EPOLLIN, [this] { OnPackets(); }));
-  if (proxy_) TRY(StartRelay());
+  if (relay_listener_) TRY(StartRelay());
   return StartResolver();
 }
 
@@ -154,6 +155,7 @@ void EgressGuard::Remove(const Sandbox& sandbox) {
   if (it == guarded_.end() || it->second.id != sandbox.instance.id) return;
   Dismiss(sandbox.address);
   if (it->second.policy.filters_names()) TellPolicy(sandbox.address, {});
+  Tell(relay_socket_, {{"op", "forget"}, {"sandbox", sandbox.address}});
   guarded_.erase(it);
 }
 
@@ -203,35 +205,31 @@ Status EgressGuard::Enforce(uint32_t sandbox, const Egress& egress, Guarded& gua
 
 Status EgressGuard::StartResolver() {
   resolver_started_ = Clock::now();
-  TRY_ASSIGN(SocketPair pair, MakeSocketPair());
-  int socket = pair.second.get();
-  uid_t uid = slot_.uid_base();
-  TRY_ASSIGN(resolver_,
-             ForkProcess({sockets_.open_udp.get(), sockets_.open_tcp.get(),
-                          sockets_.filtered_udp.get(), sockets_.filtered_tcp.get(), socket},
-                         [&] {
-                           SetProcessTitle("caisson: resolver");
-                           LeaveOomProtection();
-                           return GiveUpRights(uid) ? RunResolver(settings_, sockets_, socket) : 1;
-                         }));
-  resolver_socket_ = std::move(pair.first);
-  TRY(SetNonBlocking(resolver_socket_.get()));
+  Message settings{
+      {{"dns", config_.dns}, {"queries_per_second", config_.dns_queries_per_second}}, "", {}};
+  for (const UniqueFd* fd :
+       {&sockets_.open_udp, &sockets_.open_tcp, &sockets_.filtered_udp, &sockets_.filtered_tcp}) {
+    TRY_ASSIGN(UniqueFd copy, Duplicate(fd->get()));
+    settings.fds.push_back(std::move(copy));
+  }
+  TRY_ASSIGN(NetProcess started,
+             StartNetProgram(program_.get(), kResolverRole, slot_.uid_base(), std::move(settings)));
+  resolver_ = std::move(started.forked);
+  resolver_socket_ = std::move(started.socket);
   for (const auto& [address, egress] : filtered_)
-    Tell({{"op", "policy"}, {"sandbox", address}, {"egress", EncodeEgress(egress)}});
+    Tell(resolver_socket_,
+         {{"op", "policy"}, {"sandbox", address}, {"egress", EncodeEgress(egress)}});
   return loop_->Watch(resolver_socket_.get(), EPOLLIN, [this] { OnResolver(); });
 }
 
 Status EgressGuard::StartRelay() {
   relay_started_ = Clock::now();
-  TRY_ASSIGN(SocketPair pair, MakeSocketPair());
-  int socket = pair.second.get(), listener = relay_listener_.get();
-  uid_t uid = slot_.uid_base() + 1;
-  TRY(ForkProcess({listener, socket}, [&] {
-    SetProcessTitle("caisson: relay");
-    LeaveOomProtection();
-    return GiveUpRights(uid) ? RunRelay(*proxy_, sandboxes_, listener, socket) : 1;
-  }));
-  relay_socket_ = std::move(pair.first);
+  Message settings{{{"proxy", config_.egress_proxy}, {"sandboxes", config_.network_cidr}}, "", {}};
+  TRY_ASSIGN(UniqueFd listener, Duplicate(relay_listener_.get()));
+  settings.fds.push_back(std::move(listener));
+  TRY_ASSIGN(NetProcess started, StartNetProgram(program_.get(), kRelayRole, slot_.uid_base() + 1,
+                                                 std::move(settings)));
+  relay_socket_ = std::move(started.socket);
   return loop_->Watch(relay_socket_.get(), EPOLLIN, [this] {
     LogError("the relay to the proxy ended and is started again");
     loop_->Unwatch(relay_socket_.get());
@@ -240,19 +238,19 @@ Status EgressGuard::StartRelay() {
   });
 }
 
-void EgressGuard::Tell(json::object head) {
-  if (!resolver_socket_) return;
-  // One that does not read is as good as dead: OnResolver() then starts another.
-  if (!Send(resolver_socket_.get(), {std::move(head), "", {}}))
-    shutdown(resolver_socket_.get(), SHUT_RDWR);
+void EgressGuard::Tell(const UniqueFd& socket, json::object head) {
+  if (!socket) return;
+  // One that does not read is as good as dead: another is started when its end is seen.
+  if (!Send(socket.get(), {std::move(head), "", {}})) shutdown(socket.get(), SHUT_RDWR);
 }
 
 void EgressGuard::TellPolicy(uint32_t address, const Egress& egress) {
   if (EgressPolicy(egress).filters_names()) {
     filtered_[address] = egress;
-    Tell({{"op", "policy"}, {"sandbox", address}, {"egress", EncodeEgress(egress)}});
+    Tell(resolver_socket_,
+         {{"op", "policy"}, {"sandbox", address}, {"egress", EncodeEgress(egress)}});
   } else if (filtered_.erase(address)) {
-    Tell({{"op", "forget"}, {"sandbox", address}});
+    Tell(resolver_socket_, {{"op", "forget"}, {"sandbox", address}});
   }
 }
 
@@ -262,12 +260,11 @@ void EgressGuard::OnResolver() {
     auto op = GetString(message->head, "op");
     if (op == "refused") return OnRefusedName(message->head);
     if (op == "admit")
-      Tell({{"op", "admitted"},
-            {"call", message->head["call"]},
-            {"ok", Admit(message->head) ? 1 : 0}});
+      Tell(resolver_socket_, {{"op", "admitted"},
+                              {"call", message->head["call"]},
+                              {"ok", Admit(message->head) ? 1 : 0}});
     return;
   }
-  if (message.error().sys_errno() == EAGAIN) return;
   LogError("the resolver of sandboxes ended and is started again", {{"pid", resolver_.pid}});
   loop_->Unwatch(resolver_socket_.get());
   resolver_socket_.Reset();
@@ -343,13 +340,13 @@ void EgressGuard::OnPackets() {
 
 void EgressGuard::Describe(Blocked& blocked, const Guarded& guarded, const RefusedPacket& packet) {
   auto now = Clock::now();
-  if (now - lookup_second_ >= std::chrono::seconds(1)) {
-    lookup_second_ = now;
-    lookups_ = 0;
-  }
-  if (++lookups_ > kOwnerLookupsPerSecond) return;
-  auto owner =
-      FindSocketOwner(guarded.pid, processes_(guarded.id), packet.protocol, packet.source_port);
+  lookup_time_ = std::min(kMostLookupTime, lookup_time_ + (now - looked_at_) / kLookupShare);
+  looked_at_ = now;
+  if (lookup_time_ <= lookup_time_.zero()) return;
+  auto begun = ThreadClock::now();
+  auto owner = FindSocketOwner(guarded.pid, processes_(guarded.id), packet.protocol,
+                               packet.source_port, begun + kLongestLookup);
+  lookup_time_ -= ThreadClock::now() - begun;
   if (!owner) return;
   blocked.pid = owner->pid;
   blocked.command = std::move(owner->command);
@@ -401,11 +398,11 @@ void EgressGuard::OnTick() {
       LogError("the resolver of sandboxes cannot be started",
                {{"error", started.error().message()}});
   }
-  if (proxy_ && !relay_socket_ && now - relay_started_ >= kRestartPause) {
+  if (relay_listener_ && !relay_socket_ && now - relay_started_ >= kRestartPause) {
     if (Status started = StartRelay(); !started)
       LogError("the relay to the proxy cannot be started", {{"error", started.error().message()}});
   }
-  if (waiting || !resolver_socket_ || (proxy_ && !relay_socket_)) Arm();
+  if (waiting || !resolver_socket_ || (relay_listener_ && !relay_socket_)) Arm();
 }
 
 }  // namespace caisson::engine

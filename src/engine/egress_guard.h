@@ -67,7 +67,7 @@ class EgressGuard {
   Status StartResolver();
   Status StartRelay();
   void OnResolver();
-  void Tell(json::object head);
+  void Tell(const UniqueFd& socket, json::object head);
   void TellPolicy(uint32_t address, const Egress& egress);
   bool Admit(const json::object& head);
   void OnRefusedName(const json::object& head);
@@ -82,11 +82,9 @@ class EgressGuard {
   Firewall firewall_;
   Slot slot_;  // of the resolver
   UniqueFd resolver_network_;
+  UniqueFd program_;  // caisson-net
   ResolverSockets sockets_;
-  ResolverSettings settings_;
-  std::optional<ProxySettings> proxy_;
-  Cidr sandboxes_;
-  UniqueFd relay_listener_;
+  UniqueFd relay_listener_;  // if there is a proxy
 
   EventLoop* loop_ = nullptr;
   Processes processes_;
@@ -98,10 +96,10 @@ class EgressGuard {
   std::optional<PacketLog> log_;
   UniqueFd timer_;
   bool armed_ = false;
-  Clock::time_point lookup_second_;
-  int lookups_ = 0;                      // of processes, in that second
-  std::map<uint32_t, Guarded> guarded_;  // by address
-  std::map<uint32_t, Egress> filtered_;  // what the resolver knows
+  Clock::time_point looked_at_;              // for a process, the last time
+  std::chrono::nanoseconds lookup_time_{0};  // that may be spent on it now
+  std::map<uint32_t, Guarded> guarded_;      // by address
+  std::map<uint32_t, Egress> filtered_;      // what the resolver knows
 };
 
 }  // namespace caisson::engine

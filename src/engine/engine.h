@@ -209,7 +209,8 @@ class Driver {
   // When there has been nothing to do for a while: a small step that makes a later call faster.
   // False: there is none.
   virtual bool PrepareAhead() = 0;
-  // Everything saved by this server, without those that stay frozen.
+  // What is saved under this id, or everything by this server; without those that stay frozen.
+  virtual std::optional<Saved> GetSaved(const std::string& id) = 0;
   virtual std::vector<Saved> ListSaved() = 0;
 
   // ---- network: in the engine's main process ----------------------------------

@@ -67,7 +67,9 @@ Status Firewall::Transact(const std::function<void(NetlinkBatch&)>& fill) {
 void Firewall::BeginElements(NetlinkBatch& batch, uint16_t type, const char* set) {
   bool add = type == NFT_MSG_NEWSETELEM;
   batch.Begin(Type(NFNL_SUBSYS_NFTABLES, type), add ? NLM_F_CREATE : 0, Header(NFPROTO_INET),
-              add ? "cannot add to the rules of a sandbox" : "cannot remove rules of a sandbox");
+              add                          ? "cannot add to the rules of a sandbox"
+              : type == NFT_MSG_GETSETELEM ? "cannot look for the connections of a sandbox"
+                                           : "cannot remove rules of a sandbox");
   batch.AddText(NFTA_SET_ELEM_LIST_TABLE, table_);
   batch.AddText(NFTA_SET_ELEM_LIST_SET, set);
   batch.Nest(NFTA_SET_ELEM_LIST_ELEMENTS);
@@ -100,8 +102,8 @@ void Firewall::AddPairs(NetlinkBatch& batch, uint16_t type, uint32_t sandbox,
   });
 }
 
-void Firewall::AddName(NetlinkBatch& batch, uint16_t type, uint32_t sandbox) {
-  BeginElements(batch, type, kNamedSet);
+void Firewall::AddAddress(NetlinkBatch& batch, uint16_t type, const char* set, uint32_t sandbox) {
+  BeginElements(batch, type, set);
   batch.Nest(NFTA_LIST_ELEM);
   uint32_t key = htonl(sandbox);
   AddKey(batch, NFTA_SET_ELEM_KEY, &key, sizeof key);
@@ -116,7 +118,8 @@ Status Firewall::Replace(uint32_t sandbox, const EgressPolicy& before, const Egr
     AddRanges(batch, NFT_MSG_DELSETELEM, sandbox, before.denied());
     AddRanges(batch, NFT_MSG_NEWSETELEM, sandbox, after.denied());
     if (!same_names)
-      AddName(batch, after.filters_names() ? NFT_MSG_NEWSETELEM : NFT_MSG_DELSETELEM, sandbox);
+      AddAddress(batch, after.filters_names() ? NFT_MSG_NEWSETELEM : NFT_MSG_DELSETELEM, kNamedSet,
+                 sandbox);
   });
 }
 
@@ -133,19 +136,28 @@ Status Firewall::Dismiss(uint32_t sandbox, const std::vector<uint32_t>& addresse
 }
 
 Status Firewall::Cut(uint32_t sandbox, const std::function<bool(uint32_t)>& denied) {
+  return Forget(sandbox, [&](uint32_t source, uint32_t destination) {
+    return source == sandbox && denied(destination);
+  });
+}
+
+Status Firewall::Forget(std::optional<uint32_t> source,
+                        const std::function<bool(uint32_t, uint32_t)>& wanted) {
   NetlinkBatch request;
   request.Begin(Type(NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_GET), NLM_F_DUMP, Header(AF_INET),
-                "cannot list the connections of a sandbox");
-  // Newer kernels list only those of the sandbox; older ones ignore the wish.
-  request.Nest(CTA_TUPLE_ORIG);
-  request.Nest(CTA_TUPLE_IP);
-  request.AddIpv4(CTA_IP_V4_SRC, sandbox);
-  request.EndNest();
-  request.EndNest();
-  request.Nest(CTA_FILTER);
-  request.AddU32(CTA_FILTER_ORIG_FLAGS, kBySource);
-  request.AddU32(CTA_FILTER_REPLY_FLAGS, 0);
-  request.EndNest();
+                "cannot list the connections of sandboxes");
+  if (source) {
+    // Newer kernels list only those of the sandbox; older ones ignore the wish.
+    request.Nest(CTA_TUPLE_ORIG);
+    request.Nest(CTA_TUPLE_IP);
+    request.AddIpv4(CTA_IP_V4_SRC, *source);
+    request.EndNest();
+    request.EndNest();
+    request.Nest(CTA_FILTER);
+    request.AddU32(CTA_FILTER_ORIG_FLAGS, kBySource);
+    request.AddU32(CTA_FILTER_REPLY_FLAGS, 0);
+    request.EndNest();
+  }
   // Each is named to the kernel by the very bytes with which the kernel named it.
   std::vector<std::string> tuples;
   TRY(netlink_.Dump(request, [&](const nlmsghdr& message) {
@@ -154,7 +166,7 @@ Status Firewall::Cut(uint32_t sandbox, const std::function<bool(uint32_t)>& deni
     NetlinkAttributes connection(reinterpret_cast<const char*>(&message) + kHead,
                                  message.nlmsg_len - kHead);
     NetlinkAttributes address = connection.Nest(CTA_TUPLE_ORIG).Nest(CTA_TUPLE_IP);
-    if (address.GetU32(CTA_IP_V4_SRC) == sandbox && denied(address.GetU32(CTA_IP_V4_DST)))
+    if (wanted(address.GetU32(CTA_IP_V4_SRC), address.GetU32(CTA_IP_V4_DST)))
       tuples.emplace_back(connection.Get(CTA_TUPLE_ORIG));
   }));
   // Few at a time: their answers wait in the socket's buffer.
@@ -168,6 +180,30 @@ Status Firewall::Cut(uint32_t sandbox, const std::function<bool(uint32_t)>& deni
     TRY(netlink_.Run(batch));
   }
   return {};
+}
+
+Result<bool> Firewall::HasConnections(uint32_t sandbox) {
+  NetlinkBatch batch;
+  AddAddress(batch, NFT_MSG_GETSETELEM, kUsedSet, sandbox);
+  Status found = netlink_.Run(batch);
+  if (!found && found.error().sys_errno() == ENOENT) return false;
+  TRY(std::move(found));
+  return true;
+}
+
+Status Firewall::ForgetConnections(uint32_t sandbox) {
+  TRY(Cut(sandbox, [](uint32_t) { return true; }));
+  // Last, so that whoever comes after a crash looks again.
+  Status removed = Transact(
+      [&](NetlinkBatch& batch) { AddAddress(batch, NFT_MSG_DELSETELEM, kUsedSet, sandbox); });
+  if (!removed && removed.error().sys_errno() == ENOENT) return {};
+  return removed;
+}
+
+Status Firewall::ForgetStrays(const Cidr& network, const std::function<bool(uint32_t)>& has_owner) {
+  return Forget({}, [&](uint32_t source, uint32_t) {
+    return network.Contains(source) && !has_owner(source);
+  });
 }
 
 }  // namespace caisson::engine

@@ -3,6 +3,8 @@
 // who lives; a sandbox is its address.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +30,19 @@ class Firewall {
   // its next packet is judged anew.
   Status Cut(uint32_t sandbox, const std::function<bool(uint32_t destination)>& denied);
 
+  // Whether the sandbox has opened connections since ForgetConnections(). Some microseconds; to
+  // look through the kernel's table of them takes milliseconds.
+  Result<bool> HasConnections(uint32_t sandbox);
+  // Removes all its connections from the kernel's table.
+  Status ForgetConnections(uint32_t sandbox);
+  // The same of all addresses of the network that nobody has: an engine that died, or had no
+  // network, could not do it.
+  Status ForgetStrays(const Cidr& network, const std::function<bool(uint32_t address)>& has_owner);
+
  private:
+  // Forgets those for which `wanted` says true, of one source or of all.
+  Status Forget(std::optional<uint32_t> source,
+                const std::function<bool(uint32_t source, uint32_t destination)>& wanted);
   Firewall(std::string table, Netlink netlink)
       : table_(std::move(table)), netlink_(std::move(netlink)) {}
   Status Transact(const std::function<void(NetlinkBatch&)>& fill);
@@ -36,8 +50,8 @@ class Firewall {
                  const std::vector<Range>& ranges);
   void AddPairs(NetlinkBatch& batch, uint16_t type, uint32_t sandbox,
                 const std::vector<uint32_t>& addresses);
-  void AddName(NetlinkBatch& batch, uint16_t type, uint32_t sandbox);
   void BeginElements(NetlinkBatch& batch, uint16_t type, const char* set);
+  void AddAddress(NetlinkBatch& batch, uint16_t type, const char* set, uint32_t sandbox);
 
   std::string table_;
   Netlink netlink_;

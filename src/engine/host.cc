@@ -82,6 +82,20 @@ Result<std::unique_ptr<Host>> Host::Open(const Config& config, const NetworkRoot
   return host;
 }
 
+Status Host::Disconnect(const Slot& slot, const Egress& rules) {
+  if (!link_) return {};
+  uint32_t address = slot.sandbox_address();
+  TRY_ASSIGN(bool connections, firewall_->HasConnections(address));
+  if (connections) {
+    TRY(link_->TakeDown(slot));
+    TRY(firewall_->ForgetConnections(address));
+  }
+  // A sandbox that died while it was made may have no rules yet.
+  Status replaced = firewall_->Replace(address, EgressPolicy(rules), EgressPolicy(Egress{}));
+  if (!replaced && replaced.error().sys_errno() == ENOENT) return {};
+  return replaced;
+}
+
 Result<Host::TemplateRoot> Host::OpenTemplate(const std::string& root_dir, bool saved) {
   struct stat wanted;
   if (stat(root_dir.c_str(), &wanted))

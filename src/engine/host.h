@@ -46,6 +46,11 @@ class Host {
   // There whenever link() is.
   Firewall& firewall() { return *firewall_; }
 
+  // Leaves nothing of a sandbox in the network of the host: call it when nothing inside lives any
+  // more, before its slot is given back. SECURITY: what it had open must not become the next one's
+  // with this slot, whose packets would pass by its own rules, and who would get the answers.
+  Status Disconnect(const Slot& slot, const Egress& rules);
+
   // The directory of a template, open. SECURITY: the server is not trusted to name just any
   // directory: it must be <template_dir>/<name>/rootfs, or where that leads to.
   // `saved`: it stands in a manifest of ours, and may have been replaced by a newer one since.

@@ -1,6 +1,14 @@
 #include "engine/image_pack.h"
 
+#include <fcntl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstring>
+#include <limits>
+
+#include "base/fd.h"
 
 namespace caisson::engine {
 namespace {
@@ -18,15 +26,29 @@ bool IsFileName(std::string_view name) {
          name.find('\0') == std::string_view::npos && name != "." && name != "..";
 }
 
-std::string PackFiles(const std::vector<NamedFile>& files) {
-  std::string pack;
-  for (const auto& [name, content] : files) {
-    Lengths lengths{static_cast<uint32_t>(name.size()), static_cast<uint32_t>(content.size())};
-    pack.append(reinterpret_cast<const char*>(&lengths), sizeof(lengths));
-    pack += name;
-    pack += content;
+std::string PackHead(std::string_view name, uint32_t content_bytes) {
+  Lengths lengths{static_cast<uint32_t>(name.size()), content_bytes};
+  std::string head(reinterpret_cast<const char*>(&lengths), sizeof(lengths));
+  return head.append(name);
+}
+
+Status PackFile(int directory, const std::string& name, int pack) {
+  UniqueFd file(openat(directory, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat info;
+  if (!file || fstat(file.get(), &info)) return FailErrno("opening {}", name);
+  if (info.st_size > std::numeric_limits<uint32_t>::max())
+    return Fail(Code::kResourceExhausted, "{} is too large to be packed", name);
+  std::string head = PackHead(name, static_cast<uint32_t>(info.st_size));
+  if (write(pack, head.data(), head.size()) != static_cast<ssize_t>(head.size()))
+    return FailErrno("packing {}", name);
+  for (off_t left = info.st_size; left > 0;) {
+    ssize_t n = sendfile(pack, file.get(), nullptr, static_cast<size_t>(left));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return FailErrno("packing {}", name);
+    if (n == 0) return Fail(Code::kInternal, "{} became shorter while it was packed", name);
+    left -= n;
   }
-  return pack;
+  return {};
 }
 
 Result<std::vector<NamedFile>> UnpackFiles(std::string_view pack) {
@@ -38,9 +60,9 @@ Result<std::vector<NamedFile>> UnpackFiles(std::string_view pack) {
     pack.remove_prefix(sizeof(lengths));
     if (pack.size() < size_t{lengths.name} + lengths.content)
       return Fail(Code::kDataLoss, "a pack of files is cut");
-    std::string name(pack.substr(0, lengths.name));
+    std::string_view name = pack.substr(0, lengths.name);
     if (!IsFileName(name)) return Fail(Code::kDataLoss, "a pack of files has an odd name in it");
-    files.emplace_back(std::move(name), pack.substr(lengths.name, lengths.content));
+    files.emplace_back(name, pack.substr(lengths.name, lengths.content));
     pack.remove_prefix(size_t{lengths.name} + lengths.content);
   }
   return files;

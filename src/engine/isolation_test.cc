@@ -117,6 +117,15 @@ TEST_F(IsolationTest, ArgumentsOfSystemCallsAreChecked) {
   EXPECT_EQ(Syscall("41,ctypes.c_ulong(0x100000011),3,0"), "EAFNOSUPPORT");
   for (const char* family : {"1", "2", "10", "16"})
     EXPECT_EQ(Syscall(fmt::format("41,{},2,0", family)), "0") << family;
+  // MPTCP, SCTP, a raw socket of no protocol; netlink's generic family; pairs of TIPC; TCP_ULP
+  for (const char* kind : {"2,1,262", "2,1,132", "2,3,0", "10,5,0", "16,3,16"})
+    EXPECT_EQ(Syscall(fmt::format("41,{}", kind)), "EPROTONOSUPPORT") << kind;
+  EXPECT_EQ(Syscall("53,30,1,0,b\"12345678\""), "ENOTSUP");
+  EXPECT_EQ(Syscall("54,0,6,31,b\"tls\",3"), "ENOPROTOOPT");
+  // mbind, kcmp, io_setup, remap_file_pages
+  for (const char* call :
+       {"237,0,0,0,0,0,0", "312,1,1,0,0,0", "206,1,b\"12345678\"", "216,0,0,0,0,0"})
+    EXPECT_EQ(Syscall(call), "ENOSYS") << call;
   // ioctl TIOCSTI, also with high bits
   EXPECT_EQ(Syscall("16,0,0x5412,b\"x\""), "EPERM");
   EXPECT_EQ(Syscall("16,0,ctypes.c_ulong(0x100005412),b\"x\""), "EPERM");

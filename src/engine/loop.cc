@@ -91,7 +91,8 @@ Result<UniqueFd> MountExt4(int loop, bool read_only) {
   // A sandbox's sync need not wait for the host's disk: what must last is synced when it is saved.
   TRY(fs.SetFlag("nobarrier"));
   if (read_only) TRY(fs.SetFlag("ro"));
-  return fs.Mount(MOUNT_ATTR_NOATIME);
+  // What programs and devices on it are is decided by the root of the sandbox above.
+  return fs.Mount(kOnlyData);
 }
 
 }  // namespace caisson::engine

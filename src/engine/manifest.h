@@ -14,8 +14,8 @@
 namespace caisson::engine {
 
 // Of the manifest and of what it describes; a greater number is refused. 2: large areas of memory
-// may lie beside CRIU's files (large_areas.h).
-inline constexpr int64_t kManifestFormat = 2;
+// may lie beside CRIU's files (large_areas.h). 3: so may deleted files (deleted_files.h).
+inline constexpr int64_t kManifestFormat = 3;
 
 // A mount whose source is a file of the host: where it is inside, and what it shows (child.h).
 struct HostMount {

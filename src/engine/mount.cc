@@ -7,6 +7,8 @@
 
 namespace caisson::engine {
 
+const unsigned kOnlyData = MOUNT_ATTR_NOATIME | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+
 Result<FileSystem> FileSystem::Open(const char* type) {
   UniqueFd fd(fsopen(type, FSOPEN_CLOEXEC));
   if (!fd) return FailErrno("this kernel cannot mount {}", type);

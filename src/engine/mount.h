@@ -9,6 +9,10 @@
 
 namespace caisson::engine {
 
+// SECURITY: of a mount through which the engine reaches what a guest has written: no program there
+// gains rights, and no device is one. What is seen inside goes by the sandbox's own root.
+extern const unsigned kOnlyData;  // MOUNT_ATTR_*
+
 // A file system being configured (fsopen(2)). Errors carry the kernel's own explanation.
 class FileSystem {
  public:

@@ -60,9 +60,10 @@ Status NamespaceDriver::Prepare() {
   TRY(MakeBootDirectory(fmt::format("{}/slots", kMachineDirectory), "slots"));
   // Only now that the lock is ours: an earlier engine removes it as its last act.
   TRY(MakeBootDirectory(kSandboxesDir, RecordsName(config_.data_dir)));
-  network_ = NetworkRoot::SetUp(config_, FindRestricted());
+  network_ = NetworkRoot::SetUp(config_, FindResidents());
   TRY(OpenHost());
   if (network_.available) {
+    TRY(ForgetStrays());
     auto guard = EgressGuard::Create(config_, network_, host_->slots(), *host_->link());
     if (!guard) return tl::unexpected(std::move(guard).error().Context("preparing the resolver"));
     guard_ = std::move(*guard);
@@ -183,14 +184,16 @@ Status NamespaceDriver::RemoveLive(const std::string& id, Deadline deadline) {
   if (!removed) file.Keep();
   TRY(std::move(removed));
   if (!file.ready()) RemoveLeftovers();  // whoever built it may have been killed
-  Status cleared = file.Remove();
+  Slot slot;
+  if (record)
+    if (auto adopted = host_->slots().Adopt(record->slot, id)) slot = std::move(*adopted);
+  Status cleared = slot ? host_->Disconnect(slot, record->egress) : Status();
+  if (cleared) cleared = file.Remove();
   file.Keep();
+  if (!cleared) slot.Keep();
   TRY(std::move(cleared));
   if (!record) return ReleaseSlot(id);
-  if (auto slot = host_->slots().Adopt(record->slot, id)) {
-    ForgetRules(*record, *slot);
-    slot->Release();
-  }
+  slot.Release();
   if (!record->layers.empty()) CollectUnused();
   return {};
 }
@@ -198,35 +201,42 @@ Status NamespaceDriver::RemoveLive(const std::string& id, Deadline deadline) {
 // The long way, for what died before its slot was written down.
 Status NamespaceDriver::ReleaseSlot(const std::string& id) {
   TRY_ASSIGN(auto entries, host_->slots().List());
-  for (const auto& entry : entries)
-    if (entry.sandbox_id == id)
-      if (auto slot = host_->slots().Adopt(entry.number, id)) slot->Release();
+  for (const auto& entry : entries) {
+    if (entry.sandbox_id != id) continue;
+    auto slot = host_->slots().Adopt(entry.number, id);
+    if (!slot) continue;
+    Status cleared = host_->Disconnect(*slot, {});
+    if (!cleared) slot->Keep();
+    TRY(std::move(cleared));
+  }
   return {};
 }
 
-std::vector<Restricted> NamespaceDriver::FindRestricted() const {
-  std::vector<Restricted> found;
+std::vector<Resident> NamespaceDriver::FindResidents() const {
+  std::vector<Resident> found;
   auto network = ParseCidr(config_.network_cidr);
-  auto ids = RecordFile::List();
-  if (!network || !ids) return found;
-  for (const std::string& id : *ids) {
+  auto slots = SlotTable::Open(config_);
+  if (!network || !slots) return found;
+  auto entries = (*slots)->List();
+  if (!entries) return found;
+  for (const auto& [number, id] : *entries) {
+    Resident resident{SandboxAddress(*network, number), {}};
+    // What died while it was made has none, but may have had connections.
     RecordFile file = RecordFile::Leftover(id);
-    auto record = file.Read();
+    if (auto record = file.Read(); record && record->slot == number)
+      resident.egress = record->egress;
     file.Keep();
-    if (record && !EgressPolicy(record->egress).open())
-      found.push_back({SandboxAddress(*network, record->slot), record->egress});
+    found.push_back(std::move(resident));
   }
   return found;
 }
 
-void NamespaceDriver::ForgetRules(const Record& record, const Slot& slot) {
-  if (!host_->link()) return;
-  Status done = host_->firewall().Replace(slot.sandbox_address(), EgressPolicy(record.egress),
-                                          EgressPolicy(Egress{}));
-  // A sandbox that died while it was made may have none yet.
-  if (!done && done.error().sys_errno() != ENOENT)
-    LogError("the network rules of an ended sandbox stay behind",
-             {{"sandbox", record.id}, {"error", done.error().message()}});
+// What ended while nobody was there, or while there was no network, has left connections.
+Status NamespaceDriver::ForgetStrays() {
+  const Cidr network = network_.rules.network;
+  return host_->firewall().ForgetStrays(network, [&](uint32_t address) {
+    return host_->slots().IsTaken(NumberOf(network, address));
+  });
 }
 
 Status NamespaceDriver::WatchNetwork(EventLoop& loop, std::function<void(Blocked)> blocked) {

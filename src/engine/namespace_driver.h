@@ -46,6 +46,7 @@ class NamespaceDriver : public Driver {
   Result<Saved> Snapshot(const std::string& id, const std::string& snapshot_id, bool memory,
                          Deadline deadline) override;
   Status DeleteSaved(const std::string& id) override;
+  std::optional<Saved> GetSaved(const std::string& id) override;
   std::vector<Saved> ListSaved() override;
   Status Settle(const Sandbox& sandbox) override;
   void TidyUp() override;
@@ -75,10 +76,9 @@ class NamespaceDriver : public Driver {
   // The living sandbox behind a record of an earlier engine process, if all of it agrees.
   Result<Sandbox> Adopt(const std::string& id);
   Status ReleaseSlot(const std::string& id);
-  // What the records say of sandboxes with rules of their own.
-  std::vector<Restricted> FindRestricted() const;
-  // Before the slot of a sandbox is released: takes its rules out of the firewall.
-  void ForgetRules(const Record& record, const Slot& slot);
+  // What the records say of the network of sandboxes.
+  std::vector<Resident> FindResidents() const;
+  Status ForgetStrays();
 
   const Config& config_;
   NetworkRoot network_;

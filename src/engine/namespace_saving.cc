@@ -176,6 +176,12 @@ Status NamespaceDriver::DeleteSaved(const std::string& id) {
   return {};
 }
 
+std::optional<Saved> NamespaceDriver::GetSaved(const std::string& id) {
+  if (!IsValidId(id) || !SavedExists(id)) return std::nullopt;
+  auto manifest = ReadSaved(id);
+  return manifest ? manifest->saved : Saved{.id = id};
+}
+
 std::vector<Saved> NamespaceDriver::ListSaved() {
   std::vector<Saved> list;
   for (const SavedEntry& entry : ListSavedEntries())

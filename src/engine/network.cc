@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "engine/firewall.h"
 #include "engine/nft.h"
 #include "engine/trial.h"
 
@@ -25,7 +26,7 @@ namespace {
 // namespace.
 constexpr int kInsideIndex = 64;
 constexpr int kLoopbackIndex = 1;
-constexpr auto kStaleInterfaceWait = std::chrono::seconds(1);
+constexpr auto kStaleInterfaceWait = std::chrono::milliseconds(100);
 constexpr const char* kForwarding = "/proc/sys/net/ipv4/ip_forward";
 
 // What both ends of the pair have in common.
@@ -49,6 +50,11 @@ void AddEnd(NetlinkBatch& batch, const Slot& slot, std::string_view name, uint32
 
 ifinfomsg Link(int index, unsigned flags = 0) {
   return {.ifi_family = AF_UNSPEC, .ifi_index = index, .ifi_flags = flags, .ifi_change = flags};
+}
+
+Status GoneIsFine(Status status) {
+  if (!status && status.error().sys_errno() == ENODEV) return {};
+  return status;
 }
 
 // No link-local IPv6 address, hence no IPv6 traffic at all. Fails harmlessly without IPv6.
@@ -100,23 +106,27 @@ std::optional<Uplink> FindUplink() {
   return std::nullopt;
 }
 
-Result<NftRules> RulesOf(const Config& config, std::vector<Restricted> living) {
+Result<NftRules> RulesOf(const Config& config, std::vector<Resident> living) {
   TRY_ASSIGN(Cidr network, ParseCidr(config.network_cidr));
+  TRY_ASSIGN(std::vector<Cidr> never, ParseCidrs(config.deny_always));
   std::string tag = ServerTag(config.data_dir);
   return NftRules{.table = NftTableName(tag),
                   .interface_prefix = InterfacePrefix(tag),
                   .network = network,
+                  .never = std::move(never),
                   .max_connections = config.network_max_connections,
                   .log_group = LogGroup(tag),
-                  .restricted = std::move(living)};
+                  .residents = std::move(living)};
 }
 
 Status TryHere(const Config& config) {
   if (unshare(CLONE_NEWNET) != 0) return FailErrno("cannot make a network namespace");
-  Restricted example{kDnsAddress, {.allow = {"192.0.2.1"}, .deny = {"0.0.0.0/0"}}};
+  Resident example{kDnsAddress, {.allow = {"192.0.2.1"}, .deny = {"0.0.0.0/0"}}};
   TRY_ASSIGN(NftRules rules, RulesOf(config, {example}));
   TRY(RunNft(RenderNftRules(rules) +
              RenderRedirections(rules, {example.address, example.address})));
+  TRY_ASSIGN(Firewall firewall, Firewall::Open(rules.table));
+  TRY(firewall.ForgetConnections(example.address));
   TRY_ASSIGN(Netlink netlink, Netlink::Open());
   NetlinkBatch batch;
   batch.Begin(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, Link(0), "cannot make a veth pair");
@@ -134,7 +144,7 @@ Result<bool> EnableForwarding() {
   return true;
 }
 
-Status SetUpHost(const Config& config, std::vector<Restricted> living, NetworkRoot& root) {
+Status SetUpHost(const Config& config, std::vector<Resident> living, NetworkRoot& root) {
   TRY(NetworkRoot::Probe(config));
   TRY_ASSIGN(root.rules, RulesOf(config, std::move(living)));
   // Rules first: there is no moment with forwarding and without them.
@@ -149,7 +159,7 @@ Status SetUpHost(const Config& config, std::vector<Restricted> living, NetworkRo
 
 }  // namespace
 
-NetworkRoot NetworkRoot::SetUp(const Config& config, std::vector<Restricted> living) {
+NetworkRoot NetworkRoot::SetUp(const Config& config, std::vector<Resident> living) {
   NetworkRoot root;
   if (config.network == "none") {
     root.reason = "the setting network is \"none\"";
@@ -187,6 +197,7 @@ Result<HostLink> HostLink::Open(const NetworkRoot& root) {
 Status HostLink::CreateVeth(const Slot& slot, int netns_fd) {
   const int index = slot.interface_index();
   auto deadline = std::chrono::steady_clock::now() + kStaleInterfaceWait;
+  bool deleted = false;
   while (true) {
     NetlinkBatch batch;
     batch.Begin(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, Link(index, IFF_NOARP),
@@ -209,10 +220,30 @@ Status HostLink::CreateVeth(const Slot& slot, int netns_fd) {
                "cannot give the host its end of the sandbox's link");
     Status status = netlink_.Run(batch);
     if (status || status.error().sys_errno() != EEXIST) return status;
-    // The kernel takes a dead sandbox's interface away a little after the sandbox.
-    if (std::chrono::steady_clock::now() >= deadline) return status;
+    // The kernel takes a dead sandbox's interface away a little after the sandbox, or long after,
+    // when its sockets still have something to send.
+    if (std::chrono::steady_clock::now() >= deadline) {
+      if (std::exchange(deleted, true)) return status;
+      TRY(DeleteVeth(slot));
+      deadline += kStaleInterfaceWait;
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+}
+
+Status HostLink::DeleteVeth(const Slot& slot) {
+  NetlinkBatch batch;
+  batch.Begin(RTM_DELLINK, 0, Link(slot.interface_index()),
+              "cannot remove the network interface of a dead sandbox");
+  return GoneIsFine(netlink_.Run(batch));
+}
+
+Status HostLink::TakeDown(const Slot& slot) {
+  NetlinkBatch batch;
+  ifinfomsg down = Link(slot.interface_index());
+  down.ifi_change = IFF_UP;
+  batch.Begin(RTM_SETLINK, 0, down, "cannot take the network interface of a sandbox down");
+  return GoneIsFine(netlink_.Run(batch));
 }
 
 Status HostLink::Settle(const Slot& slot) {

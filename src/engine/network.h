@@ -7,7 +7,7 @@
 // opens a HostLink; per sandbox the launcher calls HostLink::CreateVeth() and the child, inside its
 // network namespace, ConfigureInside().
 //
-// A veth is never deleted by hand (26 ms): it dies with the sandbox's network namespace.
+// A veth is hardly ever deleted by hand (26 ms): it dies with the sandbox's network namespace.
 #pragma once
 
 #include <memory>
@@ -37,7 +37,7 @@ struct NetworkRoot {
   // config.network "none", or where the machine cannot do it, available is false and `reason` says
   // why; sandboxes then have only their loopback. Logs what it changed. The rules of sandboxes that
   // live already are in force from the first moment.
-  static NetworkRoot SetUp(const Config& config, std::vector<Restricted> living = {});
+  static NetworkRoot SetUp(const Config& config, std::vector<Resident> living = {});
   // Removes the table. Only when no sandbox of this server lives: without it, nothing guards them.
   // Forwarding stays on: others may rely on it by now.
   static Status TearDown(const Config& config);
@@ -53,8 +53,11 @@ class HostLink {
 
   // Makes the veth pair: host end up, with its address and the route to the sandbox; other end
   // named eth0 placed into the network namespace of `netns_fd` (an open /proc/<pid>/ns/net).
-  // Waits up to a second for a dead sandbox's interface of the same name to go.
+  // One of the same name is a dead sandbox's: waits a moment for it to go, then removes it.
   Status CreateVeth(const Slot& slot, int netns_fd);
+  // Nothing passes any more. A dead sandbox's network lives on as long as its sockets have
+  // something to say, which may be minutes. Gone already is success.
+  Status TakeDown(const Slot& slot);
   // Call it when the sandbox has configured its end, before anybody uses the sandbox. The host's
   // end then passes packets; without it the kernel may take some more milliseconds, and a first
   // packet lost meanwhile costs a second.
@@ -62,6 +65,7 @@ class HostLink {
 
  private:
   HostLink(Netlink netlink, uint32_t mtu) : netlink_(std::move(netlink)), mtu_(mtu) {}
+  Status DeleteVeth(const Slot& slot);
 
   Netlink netlink_;
   uint32_t mtu_;

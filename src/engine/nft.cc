@@ -114,12 +114,14 @@ std::string RenderNftRemoval(const std::string& table) {
 std::string RenderNftRules(const NftRules& rules) {
   std::string network = fmt::format("{}/{}", FormatIpv4(rules.network.base), rules.network.prefix);
   std::string not_internet;
-  for (const Cidr& block : NotInternet())
-    not_internet += fmt::format("{}/{}, ", FormatIpv4(block.base), block.prefix);
-  std::string denied, named;
-  for (const Restricted& sandbox : rules.restricted) {
+  for (const auto* blocks : {&NotInternet(), &rules.never})
+    for (const Cidr& block : *blocks)
+      not_internet += fmt::format("{}/{}, ", FormatIpv4(block.base), block.prefix);
+  std::string denied, named, used;
+  for (const Resident& sandbox : rules.residents) {
     EgressPolicy policy(sandbox.egress);
     std::string address = FormatIpv4(sandbox.address);
+    used += address + ", ";
     for (Range range : policy.denied())
       denied +=
           fmt::format("{} . {}-{}, ", address, FormatIpv4(range.first), FormatIpv4(range.last));
@@ -144,6 +146,11 @@ std::string RenderNftRules(const NftRules& rules) {
   set named {{
     type ipv4_addr
 {named}  }}
+  set used {{
+    type ipv4_addr
+    size 65535
+    flags dynamic
+{used}  }}
   set connections {{
     type ipv4_addr
     size 65535
@@ -177,6 +184,7 @@ std::string RenderNftRules(const NftRules& rules) {
   chain from_sandbox {{
     ct state invalid drop
     ct state established,related accept
+    add @used {{ ip saddr }}
     add @connections {{ ip saddr ct count over {max_connections} }} drop
     # Only what we redirected (others on this machine redirect too: published container ports), and
     # only to a resolver that is there: else it would go out by the default route.
@@ -206,7 +214,8 @@ std::string RenderNftRules(const NftRules& rules) {
 )",
                      fmt::arg("table", rules.table), fmt::arg("not_internet", not_internet),
                      fmt::arg("denied", Elements(denied)), fmt::arg("named", Elements(named)),
-                     fmt::arg("network", network), fmt::arg("prefix", rules.interface_prefix),
+                     fmt::arg("used", Elements(used)), fmt::arg("network", network),
+                     fmt::arg("prefix", rules.interface_prefix),
                      fmt::arg("dns_address", FormatIpv4(kDnsAddress)),
                      fmt::arg("group", rules.log_group),
                      fmt::arg("max_connections", rules.max_connections));
@@ -237,6 +246,7 @@ std::string RenderRedirections(const NftRules& rules, const Redirections& redire
     text += add("led_away", dnat);
     std::string led = fmt::format("ct status dnat ip daddr {} tcp dport {}", relay, kRelayPort);
     text += add("input", led + " ct state established accept");
+    text += add("input", led + " add @used { ip saddr }");
     text += add("input", fmt::format("{} add @connections {{ ip saddr ct count over {} }} drop",
                                      led, rules.max_connections));
     text += add("input", led + " accept");

@@ -19,14 +19,15 @@ namespace caisson::engine {
 inline constexpr const char* kDeniedSet = "denied";      // sandbox . range it may not reach
 inline constexpr const char* kAdmittedSet = "admitted";  // sandbox . address it may reach after all
 inline constexpr const char* kNamedSet = "named";        // sandboxes whose names are filtered
+inline constexpr const char* kUsedSet = "used";  // those that may have connections (firewall.h)
 
 // Of the resolver (resolver.h): where queries of sandboxes in kNamedSet arrive, and all others.
 inline constexpr int kFilteredDnsPort = 5301;
 inline constexpr int kOpenDnsPort = 5300;
 inline constexpr int kRelayPort = 5302;
 
-// A sandbox with rules of its own.
-struct Restricted {
+// A sandbox that is there when the table is loaded.
+struct Resident {
   uint32_t address = 0;
   Egress egress;
 };
@@ -35,9 +36,10 @@ struct NftRules {
   std::string table;               // NftTableName()
   std::string interface_prefix;    // InterfacePrefix()
   Cidr network;                    // the addresses of all sandboxes
+  std::vector<Cidr> never;         // what the operator lets nobody reach
   int64_t max_connections = 4096;  // open at once per sandbox; the host's table is finite
   int log_group = 0;               // LogGroup()
-  std::vector<Restricted> restricted;
+  std::vector<Resident> residents;
 };
 
 std::string NftTableName(std::string_view server_tag);  // "caisson_1a2b3c4d"

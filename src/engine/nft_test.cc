@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "engine/egress.h"
 #include "engine/network.h"
 #include "engine/resolver.h"
 
@@ -40,6 +41,33 @@ TEST(NftTest, NamesEveryRangeThatIsNotTheInternet) {
   for (const char* range : {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16",
                             "100.64.0.0/10", "127.0.0.0/8", "198.18.0.0/15", "224.0.0.0/3"})
     EXPECT_THAT(text, HasSubstr(range));
+}
+
+// What clouds document as addresses at which a machine learns about itself, or gets its keys.
+TEST(NftTest, NoCloudTellsASandboxAnything) {
+  for (const char* address : {
+           "169.254.169.254",  // AWS, Azure, Google, Oracle, DigitalOcean, Hetzner, OpenStack
+           "169.254.169.253",  // AWS: names
+           "169.254.169.123",  // AWS: time
+           "169.254.170.2",    // AWS: keys of containers
+           "169.254.170.23",   // AWS: keys of pods
+           "168.63.129.16",    // Azure: the machine's agent
+           "100.100.100.200",  // Alibaba
+           "192.0.0.192",      // Oracle, before
+           "169.254.0.23",     // Tencent
+           "169.254.42.42",    // Scaleway
+       })
+    EXPECT_FALSE(IsInternet(ParseCidr(address + std::string("/32"))->base)) << address;
+}
+
+TEST(NftTest, WhatTheOperatorDeniesIsNeverTheInternet) {
+  NftRules rules = Example();
+  rules.never = *ParseCidrs("203.0.113.7, 198.51.100.0/24");
+  EXPECT_THAT(RenderNftRules(rules),
+              HasSubstr("224.0.0.0/3, 203.0.113.7/32, 198.51.100.0/24, 198.18.0.0/15 }"));
+  EXPECT_TRUE(ParseCidrs(" ")->empty());
+  for (const char* bad : {"1.2.3.4,", "x", "1.2.3.4/33", "::1", "1.2.3.4;5.6.7.8"})
+    EXPECT_EQ(ParseCidrs(bad).error().code(), Code::kInvalidArgument) << bad;
 }
 
 TEST(NftTest, OwnNetworkIsNeverTheInternet) {
@@ -90,12 +118,14 @@ TEST(NftTest, WithAProxyNothingGoesStraightOut) {
 
 TEST(NftTest, RulesOfLivingSandboxesAreThereFromTheBeginning) {
   NftRules rules = Example();
-  rules.restricted = {{0xc6120003, {.allow = {"1.1.1.1"}, .deny = {"0.0.0.0/0"}}},
-                      {0xc6120005, {.deny = {"9.9.9.0/24"}}}};
+  rules.residents = {{0xc6120003, {.allow = {"1.1.1.1"}, .deny = {"0.0.0.0/0"}}},
+                     {0xc6120005, {.deny = {"9.9.9.0/24"}}}};
   std::string text = RenderNftRules(rules);
   EXPECT_THAT(text, HasSubstr("elements = { 198.18.0.3 . 0.0.0.0-1.1.1.0, 198.18.0.3 . "
                               "1.1.1.2-255.255.255.255, 198.18.0.5 . 9.9.9.0-9.9.9.255,  }"));
   EXPECT_THAT(text, HasSubstr("elements = { 198.18.0.3,  }"));
+  // Whatever connections they have must be found when they end.
+  EXPECT_THAT(text, HasSubstr("elements = { 198.18.0.3, 198.18.0.5,  }"));
 }
 
 TEST(NftTest, NothingIsAdmittedThatIsNotTheInternet) {

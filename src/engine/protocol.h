@@ -2,8 +2,8 @@
 // after its newline raw bytes (the body; only boot data has one). Descriptors travel along.
 //
 //   request   {"call": number, "op": "create" | "destroy" | "pause" | "resume" |
-//              "snapshot" | "delete_saved" | "list_saved" | "set_limits" | "dial" | "listen" |
-//              "measure" | "list" | "set_egress" | "capabilities", ...}
+//              "snapshot" | "delete_saved" | "get_saved" | "list_saved" | "set_limits" |
+//              "dial" | "listen" | "measure" | "list" | "set_egress" | "capabilities", ...}
 //   answer    {"call": number, ...} or {"call": number, "error": {"code", "message"}}
 //   event     {"event": "exit", "id", "reason"}
 #pragma once

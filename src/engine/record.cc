@@ -112,8 +112,8 @@ Result<std::vector<std::string>> RecordFile::List() {
 
 Status RecordFile::Write(const Record& record) const {
   std::string text = json::serialize(ToJson(record));
-  ssize_t n = write(fd_.get(), text.data(), text.size());
-  if (n < 0 || static_cast<size_t>(n) != text.size())
+  ssize_t n = pwrite(fd_.get(), text.data(), text.size(), 0);
+  if (n < 0 || static_cast<size_t>(n) != text.size() || ftruncate(fd_.get(), n))
     return FailErrno("writing the record of sandbox {}", id_);
   return {};
 }

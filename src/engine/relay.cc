@@ -12,8 +12,10 @@
 #include <map>
 
 #include "base/fd.h"
+#include "base/shares.h"
 #include "base/text.h"
 #include "engine/event_loop.h"
+#include "engine/protocol.h"
 
 namespace caisson::engine {
 namespace {
@@ -45,6 +47,7 @@ class Relay {
   };
   struct Connection {
     Side sandbox, proxy;
+    uint32_t who = 0;  // the sandbox's address
     sockaddr_in destination{};
     State state = State::kMethod;
     Clock::time_point deadline;
@@ -60,6 +63,8 @@ class Relay {
   void Watch(Number number);
   void Close(Number number);
   void Expire();
+  // False: the engine is gone.
+  bool OnEngine(int engine);
 
   const ProxySettings& proxy_;
   Cidr sandboxes_;
@@ -67,6 +72,7 @@ class Relay {
   int listener_;
   Number next_ = 1;
   std::map<Number, Connection> connections_;
+  Shares<uint32_t> shares_{kMaxConnections};
 };
 
 // Where a redirected connection was going; nothing if it was not redirected.
@@ -83,7 +89,7 @@ std::optional<sockaddr_in> OriginalDestination(int fd) {
 Status Relay::Run(int engine) {
   bool gone = false;
   TRY(loop_.Watch(listener_, EPOLLIN, [this] { OnAccept(); }));
-  TRY(loop_.Watch(engine, EPOLLIN, [&gone] { gone = true; }));
+  TRY(loop_.Watch(engine, EPOLLIN, [&] { gone = !OnEngine(engine); }));
   auto next = Clock::now() + kTick;
   while (!gone) {
     loop_.RunOnce(next);
@@ -94,15 +100,29 @@ Status Relay::Run(int engine) {
   return {};
 }
 
+bool Relay::OnEngine(int engine) {
+  auto message = Receive(engine);
+  if (!message) return false;
+  auto sandbox = GetInt(message->head, "sandbox");
+  if (!sandbox) return true;
+  // SECURITY: whoever has this address next must not get what was meant for the one before.
+  std::vector<Number> its;
+  for (const auto& [number, connection] : connections_)
+    if (connection.who == *sandbox) its.push_back(number);
+  for (Number number : its) Close(number);
+  return true;
+}
+
 void Relay::OnAccept() {
   sockaddr_in from{};
   socklen_t size = sizeof from;
   UniqueFd accepted(
       accept4(listener_, reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (!accepted || connections_.size() >= kMaxConnections) return;
+  uint32_t who = ntohl(from.sin_addr.s_addr);
+  if (!accepted || !shares_.MayTake(who)) return;
   // SECURITY: nobody else may use the proxy through us, and no sandbox may call this port itself.
   auto destination = OriginalDestination(accepted.get());
-  if (ntohl(from.sin_addr.s_addr) - sandboxes_.base >= sandboxes_.size() || !destination) return;
+  if (!sandboxes_.Contains(who) || !destination) return;
   UniqueFd out(socket(proxy_.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!out ||
       (connect(out.get(), reinterpret_cast<const sockaddr*>(&proxy_.address), proxy_.size) != 0 &&
@@ -118,6 +138,8 @@ void Relay::OnAccept() {
   connection.sandbox.fd = std::move(accepted);
   connection.proxy.fd = std::move(out);
   connection.destination = *destination;
+  connection.who = who;
+  (void)shares_.Take(who);
   connection.deadline = Clock::now() + kHandshakeTimeout;
   // What we say to the proxy counts as sent by the sandbox; its own words wait until it is open.
   connection.sandbox.pending = SocksGreeting(proxy_);
@@ -228,6 +250,7 @@ void Relay::Close(Number number) {
   }
   loop_.Unwatch(it->second.sandbox.fd.get());
   loop_.Unwatch(it->second.proxy.fd.get());
+  shares_.GiveBack(it->second.who);
   connections_.erase(it);
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/file.h"
+#include "base/shares.h"
 #include "base/text.h"
 #include "engine/dns_message.h"
 #include "engine/dns_stream.h"
@@ -22,8 +23,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // What strangers can make this process hold.
-constexpr size_t kMaxLookups = 2048, kMaxLookupsPerSandbox = 128;
-constexpr size_t kMaxConnections = 512, kMaxConnectionsPerSandbox = 16;
+constexpr size_t kMaxLookups = 2048;
+constexpr size_t kMaxConnections = 512;
 constexpr size_t kMaxBuckets = 65'536;
 constexpr size_t kMaxMessage = 65'535;
 constexpr int kDatagramsAtOnce = 64;
@@ -109,15 +110,11 @@ class Resolver {
   Number next_ = 1;
   std::map<Number, Lookup> lookups_;
   std::map<Number, Connection> connections_;
-  std::map<uint32_t, size_t> lookups_of_, connections_of_;  // by sandbox; no zeros
+  Shares<uint32_t> lookup_shares_{kMaxLookups},
+      connection_shares_{kMaxConnections};  // of sandboxes
   std::map<uint32_t, Bucket> buckets_;
   std::map<uint32_t, EgressPolicy> policies_;  // of the filtered service
 };
-
-void Release(std::map<uint32_t, size_t>& counts, uint32_t sandbox) {
-  auto it = counts.find(sandbox);
-  if (it != counts.end() && --it->second == 0) counts.erase(it);
-}
 
 Status Resolver::Start(const ResolverSockets& sockets) {
   for (bool filtered : {false, true}) {
@@ -163,10 +160,7 @@ void Resolver::OnAccept(int fd, bool filtered) {
       accept4(fd, reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!accepted) return;
   uint32_t sandbox = ntohl(from.sin_addr.s_addr);
-  if (connections_.size() >= kMaxConnections) return;
-  auto of = connections_of_.find(sandbox);
-  if (of != connections_of_.end() && of->second >= kMaxConnectionsPerSandbox) return;
-  ++connections_of_[sandbox];
+  if (!connection_shares_.Take(sandbox)) return;
   Number number = next_++;
   connections_[number] = {.stream = std::make_unique<DnsStream>(std::move(accepted)),
                           .filtered = filtered,
@@ -205,7 +199,7 @@ void Resolver::CloseConnection(Number number) {
   auto it = connections_.find(number);
   if (it == connections_.end()) return;
   loop_.Unwatch(it->second.stream->fd());
-  Release(connections_of_, it->second.sandbox);
+  connection_shares_.GiveBack(it->second.sandbox);
   connections_.erase(it);
 }
 
@@ -231,9 +225,7 @@ void Resolver::OnQuery(Client client, std::string_view message) {
     return;
   }
   auto refuse = [&](uint8_t code) { Reply(client, *query, BuildDnsError(*query, code)); };
-  auto of = lookups_of_.find(client.sandbox);
-  bool busy = of != lookups_of_.end() && of->second >= kMaxLookupsPerSandbox;
-  if (!TakeToken(client.sandbox) || busy || lookups_.size() >= kMaxLookups)
+  if (!TakeToken(client.sandbox) || !lookup_shares_.MayTake(client.sandbox))
     return refuse(kDnsRefused);
   if (client.filtered) {
     auto policy = policies_.find(client.sandbox);
@@ -256,7 +248,7 @@ void Resolver::OnQuery(Client client, std::string_view message) {
       return refuse(kDnsNameError);
     }
   }
-  ++lookups_of_[client.sandbox];
+  (void)lookup_shares_.Take(client.sandbox);
   Number number = next_++;
   Lookup& lookup = lookups_[number];
   lookup.client = client;
@@ -382,7 +374,7 @@ void Resolver::Finish(Number number, std::string message) {
   auto node = lookups_.extract(number);
   Lookup& lookup = node.mapped();
   CloseUpstream(lookup);
-  Release(lookups_of_, lookup.client.sandbox);
+  lookup_shares_.GiveBack(lookup.client.sandbox);
   Reply(lookup.client, lookup.query, std::move(message));
 }
 

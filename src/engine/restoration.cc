@@ -165,6 +165,8 @@ Result<std::vector<std::pair<std::string, std::string>>> Restoration::Sources(St
 Status Restoration::SetUpNetwork(int pid) {
   UniqueFd theirs(open(fmt::format("/proc/{}/ns/net", pid).c_str(), O_RDONLY | O_CLOEXEC));
   if (!theirs) return FailErrno("opening the restored network namespace");
+  // Should this process be killed now, it is known which slot has the rules that follow.
+  TRY(record_file_.Write(record_));
   TRY(MakeLink(theirs.get()));
   UniqueFd ours(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
   if (!ours) return FailErrno("opening this process's network namespace");

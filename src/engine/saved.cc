@@ -16,6 +16,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "engine/deleted_files.h"
 #include "engine/image_pack.h"
 #include "engine/large_areas.h"
 
@@ -27,9 +28,10 @@ namespace fs = std::filesystem;
 constexpr const char* kManifestFile = "manifest.json";
 constexpr const char* kMemoryDir = "memory";
 constexpr const char* kPackFile = "images.pack";
-constexpr size_t kMaxImage = 256 << 20;  // ghost files (criu.h) are the longest
-constexpr size_t kMaxPack = 1 << 30;
-constexpr size_t kMaxManifestBytes = 1 << 20;
+// Deleted files of this length stay files of their own.
+constexpr off_t kLongFile = 1 << 20;
+constexpr size_t kPieceBytes = 1 << 20;
+constexpr size_t kMaxManifestBytes = 16 << 20;  // a line for each of its files
 // Names of drafts and link directories: no sandbox id has a dot.
 constexpr const char* kDraft = ".draft";
 constexpr const char* kLinks = ".links";
@@ -59,6 +61,39 @@ bool IsLeftover(std::string_view name) {
   return !stat || stat->find(") Z ") != std::string::npos;
 }
 
+// A file, read as if it were in memory.
+class MappedFile {
+ public:
+  static Result<MappedFile> Open(int dir, const std::string& name) {
+    UniqueFd fd(openat(dir, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    struct stat info;
+    if (!fd || fstat(fd.get(), &info)) return FailErrno("opening {}", name);
+    MappedFile file;
+    if (info.st_size == 0) return file;
+    file.size_ = static_cast<size_t>(info.st_size);
+    void* data = mmap(nullptr, file.size_, PROT_READ, MAP_SHARED, fd.get(), 0);
+    if (data == MAP_FAILED) return FailErrno("reading {}", name);
+    file.data_ = static_cast<char*>(data);
+    return file;
+  }
+  MappedFile(MappedFile&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(other.size_) {}
+  MappedFile& operator=(MappedFile&&) = delete;
+  ~MappedFile() {
+    if (data_) munmap(data_, size_);
+  }
+  std::string_view content() const { return {data_, data_ ? size_ : 0}; }
+  // What was read stays in the kernel's cache only.
+  void LetGo() const {
+    if (data_) madvise(data_, size_, MADV_DONTNEED);
+  }
+
+ private:
+  MappedFile() = default;
+  char* data_ = nullptr;
+  size_t size_ = 0;
+};
+
 struct FileSum {
   std::string sum;
   int64_t bytes = 0;
@@ -70,16 +105,20 @@ Result<FileSum> Checksum(int dir, const std::string& name) {
   UniqueFd fd(openat(dir, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat info;
   if (!fd || fstat(fd.get(), &info)) return FailErrno("opening {}", name);
-  auto size = static_cast<size_t>(info.st_size);
-  XXH128_hash_t hash = XXH3_128bits(nullptr, 0);
-  if (size > 0) {
-    void* data = mmap(nullptr, size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd.get(), 0);
-    if (data == MAP_FAILED) return FailErrno("reading {}", name);
-    hash = XXH3_128bits(data, size);
-    munmap(data, size);
+  XXH3_state_t state;
+  XXH3_128bits_reset(&state);
+  // In pieces: a file may be longer than what a host has to spare.
+  std::vector<char> piece(kPieceBytes);
+  for (;;) {
+    ssize_t n = read(fd.get(), piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return FailErrno("reading {}", name);
+    if (n == 0) break;
+    XXH3_128bits_update(&state, piece.data(), static_cast<size_t>(n));
   }
+  XXH128_hash_t hash = XXH3_128bits_digest(&state);
   // Files may have holes.
-  return FileSum{fmt::format("{}:{:016x}{:016x}", size, hash.high64, hash.low64),
+  return FileSum{fmt::format("{}:{:016x}{:016x}", info.st_size, hash.high64, hash.low64),
                  std::min<int64_t>(info.st_size, info.st_blocks * 512)};
 }
 
@@ -133,27 +172,24 @@ Status SavedDraft::Clear() {
   return {};
 }
 
-// All but the content of memory goes into one file.
+// All but the content of memory and long files goes into one file.
 Status SavedDraft::PackImages() {
   std::string directory = path_ + "/" + kMemoryDir;
   TRY_ASSIGN(auto names, Names(directory));
   if (names.empty()) return {};
   TRY(SplitLargeAreas(memory_.get()));
   TRY_ASSIGN(names, Names(directory));
-  std::vector<NamedFile> files;
+  UniqueFd pack(openat(memory_.get(), kPackFile, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!pack) return FailErrno("creating {}", kPackFile);
   for (const std::string& name : names) {
-    if (HoldsPages(name)) continue;
+    struct stat info;
+    if (fstatat(memory_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW))
+      return FailErrno("looking at {}", name);
+    if (HoldsPages(name) || (name.starts_with(kDeletedFile) && info.st_size > kLongFile)) continue;
     // CRIU's own notes are not part of it.
-    if (name != "criu.log" && name != "stats-dump") {
-      TRY_ASSIGN(std::string content, ReadFile(fmt::format("{}/{}", directory, name), kMaxImage));
-      files.emplace_back(name, std::move(content));
-    }
+    if (name != "criu.log" && name != "stats-dump") TRY(PackFile(memory_.get(), name, pack.get()));
     if (unlinkat(memory_.get(), name.c_str(), 0)) return FailErrno("removing {}", name);
   }
-  std::string pack = PackFiles(files);
-  UniqueFd fd(openat(memory_.get(), kPackFile, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!fd || write(fd.get(), pack.data(), pack.size()) != static_cast<ssize_t>(pack.size()))
-    return FailErrno("writing {}", kPackFile);
   return {};
 }
 
@@ -168,6 +204,8 @@ Status SavedDraft::Commit(Manifest manifest, bool sync) {
     if (sync) TRY(SyncFile(memory_.get(), name));
   }
   std::string text = SerializeManifest(manifest);
+  if (text.size() > kMaxManifestBytes)
+    return Fail(Code::kOutOfRange, "its processes hold too many deleted files; it runs on");
   TRY(WriteFileAtomic(fmt::format("{}/{}", path_, kManifestFile), text, 0600));
   TRY_ASSIGN(UniqueFd parent, OpenDir(kSavedDir));
   if (rename(path_.c_str(), SavedPath(id_).c_str())) return FailErrno("naming {}", SavedPath(id_));
@@ -249,17 +287,22 @@ Result<MemoryImages> MemoryImages::Open(const Manifest& manifest) {
   if (mkdir(images.path_.c_str(), 0755)) return FailErrno("creating {}", images.path_);
   TRY_ASSIGN(images.fd_, OpenDir(images.path_));
   for (const auto& [name, sum] : manifest.files)
-    if (HoldsPages(name) && link(fmt::format("{}/{}", source, name).c_str(),
-                                 fmt::format("{}/{}", images.path_, name).c_str()))
+    if (name != kPackFile && link(fmt::format("{}/{}", source, name).c_str(),
+                                  fmt::format("{}/{}", images.path_, name).c_str()))
       return FailErrno("opening the saved memory of '{}'", manifest.saved.id);
-  TRY_ASSIGN(std::string pack, ReadFile(fmt::format("{}/{}", source, kPackFile), kMaxPack));
-  TRY_ASSIGN(auto files, UnpackFiles(pack));
+  TRY_ASSIGN(UniqueFd directory, OpenDir(source));
+  TRY_ASSIGN(MappedFile pack, MappedFile::Open(directory.get(), kPackFile));
+  TRY_ASSIGN(auto files, UnpackFiles(pack.content()));
+  size_t unpacked = 0;
   for (const auto& [name, content] : files) {
-    UniqueFd fd(openat(images.fd_.get(), name.c_str(),
+    UniqueFd fd(openat(images.fd_.get(), std::string(name).c_str(),
                        O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!fd ||
         write(fd.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()))
       return FailErrno("unpacking the saved memory of '{}'", manifest.saved.id);
+    if ((unpacked += content.size()) < kPieceBytes) continue;
+    pack.LetGo();
+    unpacked = 0;
   }
   return images;
 }
@@ -276,7 +319,8 @@ Status VerifyMemory(const Manifest& manifest, bool pages) {
   for (const auto& [name, wanted] : manifest.files) {
     struct stat info;
     bool found = fstatat(dir.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
-    if (found && HoldsPages(name) && !pages && wanted.starts_with(fmt::format("{}:", info.st_size)))
+    if (found && name != kPackFile && !pages &&
+        wanted.starts_with(fmt::format("{}:", info.st_size)))
       continue;
     auto sum = found ? Checksum(dir.get(), name) : Fail(Code::kNotFound, "missing");
     if (!sum || sum->sum != wanted)

@@ -80,7 +80,7 @@ class MemoryImages {
 };
 
 // Compares the files of memory/ with their checksums; kDataLoss names the first that differs. The
-// pages of memory, which may be many, are read only if `pages`.
+// pages of memory and of deleted files, which may be many, are read only if `pages`.
 Status VerifyMemory(const Manifest& manifest, bool pages);
 
 }  // namespace caisson::engine

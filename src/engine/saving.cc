@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <thread>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "engine/child.h"
+#include "engine/deleted_files.h"
 #include "engine/disk.h"
 #include "engine/layers.h"
 #include "engine/saved.h"
@@ -24,6 +26,7 @@ namespace {
 constexpr std::chrono::seconds kThawTimeout{10};
 constexpr std::chrono::seconds kShortestDump{1};
 constexpr int kFreezeAttempts = 50;
+constexpr int64_t kFewBytes = 64 << 20;  // in deleted files: not worth counting
 
 std::chrono::milliseconds Left(Deadline deadline) {
   return std::max(std::chrono::milliseconds(1), std::chrono::ceil<std::chrono::milliseconds>(
@@ -94,8 +97,10 @@ Status Saving::Begin(bool memory) {
   TRY_ASSIGN(record_, ReadRecord(id_));
   if (!record_.why_frozen.empty())
     return Fail(Code::kFailedPrecondition, "sandbox '{}' is paused already", id_);
-  TRY(CheckRoom(memory));
   TRY_ASSIGN(cgroup_, Cgroup::Open(host_.cgroups(), id_));
+  Usage usage;
+  if (memory) TRY(cgroup_.Measure(usage));
+  TRY(CheckRoom(usage.memory_used_bytes));
   TRY(AwaitUnlocked(id_, Left(deadline_)));
   RemoveLeftovers();
   TRY(host_.steps().Run(Step::kFreeze, [this] { return Freeze(); }));
@@ -120,16 +125,10 @@ Status Saving::Freeze() {
   }
 }
 
-Status Saving::CheckRoom(bool memory) const {
+Status Saving::CheckRoom(int64_t bytes) const {
   struct statvfs host;
   if (statvfs(".", &host)) return FailErrno("looking at the host's disk");
-  int64_t needed = host_.config().min_free_disk_mb << 20;
-  if (memory) {
-    Usage usage;
-    TRY_ASSIGN(Cgroup cgroup, Cgroup::Open(host_.cgroups(), id_));
-    TRY(cgroup.Measure(usage));
-    needed += usage.memory_used_bytes;
-  }
+  int64_t needed = (host_.config().min_free_disk_mb << 20) + bytes;
   auto free = static_cast<int64_t>(host.f_bavail * host.f_frsize);
   if (free < needed)
     return Fail(
@@ -139,25 +138,57 @@ Status Saving::CheckRoom(bool memory) const {
   return {};
 }
 
+int64_t Saving::MostDeletedBytes() const {
+  int64_t limit_mb = host_.config().max_deleted_mb;
+  return limit_mb > 0 ? limit_mb << 20 : std::numeric_limits<int64_t>::max();
+}
+
+Status Saving::TooMuchDeleted() const {
+  return Fail(Code::kOutOfRange,
+              "its processes hold more than {} MB in deleted files, too much to save together with "
+              "their memory (max_deleted_mb); it runs on",
+              host_.config().max_deleted_mb);
+}
+
+Status Saving::CheckDeletedFiles(const std::vector<pid_t>& processes) const {
+  int64_t most = MostDeletedBytes();
+  // It is hardly more than what the disk holds, and that is soon found out.
+  TRY_ASSIGN(UniqueFd disk, Disk::OpenInUse(id_, record_.loop));
+  struct statvfs inside;
+  if (fstatvfs(disk.get(), &inside)) return FailErrno("looking at the disk of sandbox {}", id_);
+  auto bytes = static_cast<int64_t>((inside.f_blocks - inside.f_bfree) * inside.f_frsize);
+  if (bytes > std::min(most, kFewBytes)) {
+    TRY_ASSIGN(bytes, CountDeletedBytes(record_.pid, processes, most, deadline_));
+  }
+  if (bytes > most) return TooMuchDeleted();
+  Usage usage;
+  TRY(cgroup_.Measure(usage));
+  return CheckRoom(usage.memory_used_bytes + bytes);
+}
+
 Status Saving::Dump(int images) const {
   if (!criu_) return Fail(Code::kUnimplemented, "{}", why_no_criu_);
-  // CRIU, once begun, is not stopped.
-  if (Left(deadline_) < kShortestDump)
-    return Fail(Code::kDeadlineExceeded, "there is too little time left to save the memory");
   // CRIU takes what it cannot seize in a frozen cgroup for a process that is just ending, and tries
   // for ten seconds.
   TRY_ASSIGN(auto processes, cgroup_.Processes());
   if (std::any_of(processes.begin(), processes.end(), IsTraced))
     return Fail(Code::kUnimplemented, "a process inside is being traced by a debugger");
+  TRY(CheckDeletedFiles(processes));
+  // CRIU, once begun, is not stopped.
+  if (Left(deadline_) < kShortestDump)
+    return Fail(Code::kDeadlineExceeded, "there is too little time left to save the memory");
   DumpPlan plan{.pid = record_.pid,
                 .images = images,
                 .freezer = cgroup_.unified_path(),
                 .lock = RecordPath(id_),
-                .scan = WatchedPlaces(record_.pid)};
+                .scan = WatchedPlaces(record_.pid),
+                .deleted_bytes = MostDeletedBytes()};
   for (const HostMount& mount :
        HostMounts(host_.kernel_paths(), host_.config().nesting, HasCaBundle(record_.pid)))
     plan.external_mounts.push_back(mount.point);
-  return criu_->Dump(plan, deadline_);
+  TRY(criu_->Dump(plan, deadline_));
+  // The last word: not all of them are seen before.
+  return CountCopiedBytes(images) > MostDeletedBytes() ? TooMuchDeleted() : Status();
 }
 
 Manifest Saving::Describe(const std::string& saved_id, Tier tier) const {

@@ -31,7 +31,11 @@ class Saving {
  private:
   // Reads the record, freezes, checks the room on the host's disk, syncs the sandbox's.
   Status Begin(bool memory);
-  Status CheckRoom(bool memory) const;
+  Status CheckRoom(int64_t bytes) const;
+  // Whether the deleted files that are still open are not too many, for the host's disk neither.
+  Status CheckDeletedFiles(const std::vector<pid_t>& processes) const;
+  int64_t MostDeletedBytes() const;
+  Status TooMuchDeleted() const;
   Status Freeze();
   // kUnimplemented: the memory cannot be saved, the message says why.
   Status Dump(int images) const;

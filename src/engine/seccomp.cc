@@ -1,8 +1,8 @@
 #include "engine/seccomp.h"
 
 #include <fcntl.h>
-#include <linux/netlink.h>
 #include <linux/seccomp.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -16,6 +16,7 @@
 
 #include "base/fd.h"
 #include "engine/seccomp_list.h"
+#include "engine/socket_filter.h"
 
 namespace caisson::engine {
 namespace {
@@ -50,24 +51,6 @@ Status AddIf(const Context& context, uint32_t action, const char* name, scmp_arg
   return Check(seccomp_rule_add_array(context.get(), action, seccomp_syscall_resolve_name(name), 1,
                                       &argument),
                name);
-}
-
-// SECURITY: of netlink only what programs ask for addresses, sockets and devices; not the ways to
-// firewalls, IPsec, cryptography and storage. Programs know kernels without those.
-Status AddNetlink(const Context& context) {
-  constexpr int kProtocols = 32;  // the kernel has no more
-  for (int protocol = 0; protocol < kProtocols; ++protocol) {
-    if (protocol == NETLINK_ROUTE || protocol == NETLINK_SOCK_DIAG || protocol == NETLINK_AUDIT ||
-        protocol == NETLINK_KOBJECT_UEVENT || protocol == NETLINK_GENERIC)
-      continue;
-    const scmp_arg_cmp both[] = {
-        SCMP_A0_64(SCMP_CMP_EQ, AF_NETLINK, 0),
-        SCMP_A2_64(SCMP_CMP_MASKED_EQ, 0xffffffffu, static_cast<unsigned>(protocol))};
-    TRY(Check(seccomp_rule_add_array(context.get(), SCMP_ACT_ERRNO(EPROTONOSUPPORT),
-                                     SCMP_SYS(socket), 2, both),
-              "netlink"));
-  }
-  return {};
 }
 
 Result<std::vector<sock_filter>> Export(const Context& context) {
@@ -107,16 +90,16 @@ Result<std::vector<sock_filter>> CompileArguments(bool nesting) {
   for (unsigned request : {TIOCSTI, TIOCLINUX, TIOCSETD})
     TRY(AddIf(context, SCMP_ACT_ERRNO(EPERM), "ioctl",
               SCMP_A1_64(SCMP_CMP_MASKED_EQ, 0xffffffffu, request)));
-  // SECURITY: only families whose code is in daily use by everybody: not AF_PACKET, AF_VSOCK,
-  // AF_ALG and the forgotten ones. Values with high bits set are above kLast, so refused too.
-  constexpr unsigned kLast = 63;
-  for (unsigned family = 0; family <= kLast; ++family)
-    if (family != AF_UNIX && family != AF_INET && family != AF_INET6 && family != AF_NETLINK)
-      TRY(AddIf(context, SCMP_ACT_ERRNO(EAFNOSUPPORT), "socket",
-                SCMP_A0_64(SCMP_CMP_EQ, family, 0)));
-  TRY(AddIf(context, SCMP_ACT_ERRNO(EAFNOSUPPORT), "socket", SCMP_A0_64(SCMP_CMP_GT, kLast, 0)));
+  // SECURITY: this call makes pairs of TIPC, and asks the kernel for modules as socket() does.
+  TRY(AddIf(context, SCMP_ACT_ERRNO(EOPNOTSUPP), "socketpair",
+            SCMP_A0_64(SCMP_CMP_NE, AF_UNIX, 0)));
+  // SECURITY: TLS, espintcp and the like in the kernel: loaded by name, rarely used, often mended.
+  const scmp_arg_cmp upper_layer[] = {SCMP_A1_64(SCMP_CMP_MASKED_EQ, 0xffffffffu, IPPROTO_TCP),
+                                      SCMP_A2_64(SCMP_CMP_MASKED_EQ, 0xffffffffu, TCP_ULP)};
+  TRY(Check(seccomp_rule_add_array(context.get(), SCMP_ACT_ERRNO(ENOPROTOOPT), SCMP_SYS(setsockopt),
+                                   2, upper_layer),
+            "setsockopt"));
   if (!nesting) {
-    TRY(AddNetlink(context));
     constexpr int kTimeNamespace = 0x80;
     // SECURITY: a user namespace gives all capabilities inside it, and with them most of the
     // kernel code that has been the way out of containers.
@@ -148,13 +131,13 @@ Result<SeccompFilter> SeccompFilter::Compile(bool nesting) {
   SeccompFilter filter;
   TRY_ASSIGN(filter.names_, CompileNames(nesting));
   TRY_ASSIGN(filter.arguments_, CompileArguments(nesting));
+  filter.sockets_ = SocketFilter(nesting);
   return filter;
 }
 
 Status SeccompFilter::Install() const {
-  // The one that allows seccomp(2) goes first; both do.
-  TRY(InstallProgram(names_));
-  return InstallProgram(arguments_);
+  for (const Program* program : {&names_, &arguments_, &sockets_}) TRY(InstallProgram(*program));
+  return {};
 }
 
 }  // namespace caisson::engine

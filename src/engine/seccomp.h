@@ -20,15 +20,16 @@ class SeccompFilter {
 
   // From now on, for this process and all it starts.
   Status Install() const;
-  size_t instructions() const { return names_.size() + arguments_.size(); }
+  size_t instructions() const { return names_.size() + arguments_.size() + sockets_.size(); }
 
  private:
   using Program = std::vector<sock_filter>;
 
-  // Two programs; the kernel obeys the stricter answer. The first goes by the number of the call,
-  // which lets the kernel cache most answers; the second looks at arguments of a few calls.
+  // Of several programs the kernel obeys the strictest answer. The first goes by the number of the
+  // call, which lets the kernel cache most answers; the others look at arguments of a few calls.
   Program names_;
   Program arguments_;
+  Program sockets_;  // socket_filter.h
 };
 
 }  // namespace caisson::engine

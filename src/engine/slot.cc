@@ -134,22 +134,6 @@ std::string InterfacePrefix(std::string_view server_tag) {
   return fmt::format("cs{}-", server_tag.substr(0, 4));
 }
 
-Result<Cidr> ParseCidr(std::string_view text) {
-  size_t slash = text.find('/');
-  auto prefix =
-      slash == std::string_view::npos ? std::nullopt : ParseInt<int>(text.substr(slash + 1));
-  in_addr address{};
-  if (!prefix || *prefix < 0 || *prefix > 32 ||
-      inet_pton(AF_INET, std::string(text.substr(0, slash)).c_str(), &address) != 1)
-    return Fail(Code::kInvalidArgument, "'{}' is not an IPv4 network such as 198.18.0.0/15", text);
-  uint32_t mask = *prefix == 0 ? 0 : ~uint32_t{0} << (32 - *prefix);
-  return Cidr{ntohl(address.s_addr) & mask, *prefix};
-}
-
-std::string FormatIpv4(uint32_t a) {
-  return fmt::format("{}.{}.{}.{}", a >> 24, (a >> 16) & 255, (a >> 8) & 255, a & 255);
-}
-
 Slot::Slot(Slot&& other) noexcept
     : table_(std::exchange(other.table_, nullptr)), number_(std::exchange(other.number_, 0)) {}
 
@@ -268,6 +252,10 @@ Result<std::vector<SlotTable::Entry>> SlotTable::List() const {
       entries.push_back({number, std::string(owner->sandbox_id)});
   }
   return entries;
+}
+
+bool SlotTable::IsTaken(int number) const {
+  return !ReadLink(directory_.get(), EntryName(number).text).empty();
 }
 
 Result<int> SlotTable::Sweep() {

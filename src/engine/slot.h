@@ -24,6 +24,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/ipv4.h"
 
 namespace caisson::engine {
 
@@ -39,24 +40,18 @@ inline constexpr uint32_t kIdsPerSandbox = 65536;
 // restarted server finds its things again.
 std::string ServerTag(std::string_view data_dir);
 
-// An IPv4 network, e.g. Config::network_cidr.
-struct Cidr {
-  uint32_t base = 0;  // host byte order, host bits zero
-  int prefix = 0;
-  uint64_t size() const { return uint64_t{1} << (32 - prefix); }
-};
-Result<Cidr> ParseCidr(std::string_view text);
-// "198.18.0.1"
-std::string FormatIpv4(uint32_t address);
 // 198.18.0.1, where sandboxes find their resolver, whatever network_cidr is (templates have it in
 // their resolv.conf). Held by nobody: nftables leads it to the resolver, and no slot has it: in
 // networks that begin with 198.18.0.0 it belongs to number 0, in wider ones to a number beyond the
 // last uid range.
 inline constexpr uint32_t kDnsAddress = 0xC6120001;
 
-// Where the packets of the sandbox with this slot come from.
+// Where the packets of the sandbox with this slot come from, and whose they are.
 inline uint32_t SandboxAddress(const Cidr& network, int number) {
   return network.base + 2 * static_cast<uint32_t>(number) + 1;
+}
+inline int NumberOf(const Cidr& network, uint32_t sandbox_address) {
+  return static_cast<int>((sandbox_address - network.base - 1) / 2);
 }
 
 class SlotTable;
@@ -123,6 +118,8 @@ class SlotTable {
   // What this server (this data directory) holds, whether its sandboxes live or not. The caller
   // adopts and releases those whose sandbox is gone.
   Result<std::vector<Entry>> List() const;
+  // By any server of this machine.
+  bool IsTaken(int number) const;
 
   // Removes entries nobody can own any more: written before the last boot, or by a server whose
   // data directory no longer exists and whose uid range no process uses. Returns how many.

@@ -8,23 +8,32 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
 
 namespace caisson::engine {
 namespace {
 
-// The engine serves nobody meanwhile.
 constexpr size_t kMaxTable = 256 << 10;
-constexpr size_t kMaxProcesses = 256;
-constexpr int kMaxFiles = 1024;
+constexpr int kLooksPerGlance = 32;  // at the clock
+
+std::string ReadUntil(const std::string& path, ThreadClock::time_point deadline) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char buffer[4096];
+  ssize_t n;
+  while (fd && text.size() < kMaxTable && ThreadClock::now() < deadline &&
+         (n = read(fd.get(), buffer, sizeof buffer)) > 0)
+    text.append(buffer, static_cast<size_t>(n));
+  return text;
+}
 
 // The inode of the socket bound to this port, by a table of /proc/<pid>/net; "" if there is none.
-std::string FindInode(const std::string& table, int port) {
-  auto text = ReadFile(table, kMaxTable);
-  if (!text) return "";
+std::string FindInode(const std::string& table, int port, ThreadClock::time_point deadline) {
+  std::string text = ReadUntil(table, deadline);
   std::string wanted = fmt::format(":{:04X}", port);
-  for (std::string_view line : Split(*text, '\n')) {
+  for (std::string_view line : Split(text, '\n')) {
     // "sl: local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode ..."
     std::vector<std::string_view> fields;
     for (std::string_view field : Split(line, ' '))
@@ -35,18 +44,18 @@ std::string FindInode(const std::string& table, int port) {
   return "";
 }
 
-bool HasSocket(int pid, const std::string& link) {
+bool HasSocket(int pid, const std::string& link, ThreadClock::time_point deadline) {
   std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(fmt::format("/proc/{}/fd", pid).c_str()),
                                           closedir);
   if (!dir) return false;
-  for (int i = 0; i < kMaxFiles; ++i) {
+  for (int i = 1; i % kLooksPerGlance != 0 || ThreadClock::now() < deadline; ++i) {
     dirent* entry = readdir(dir.get());
     if (!entry) return false;
     char target[64];
     ssize_t n = readlinkat(dirfd(dir.get()), entry->d_name, target, sizeof target);
     if (n > 0 && std::string_view(target, static_cast<size_t>(n)) == link) return true;
   }
-  return false;
+  return false;  // out of time
 }
 
 SocketOwner Describe(int pid) {
@@ -64,18 +73,18 @@ SocketOwner Describe(int pid) {
 }  // namespace
 
 std::optional<SocketOwner> FindSocketOwner(int init, const std::vector<int>& processes,
-                                           int protocol, int port) {
+                                           int protocol, int port,
+                                           ThreadClock::time_point deadline) {
   if (port == 0 || (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP)) return std::nullopt;
   std::string name = protocol == IPPROTO_TCP ? "tcp" : "udp";
   std::string table = fmt::format("/proc/{}/net/{}", init, name);
-  std::string inode = FindInode(table, port);
-  if (inode.empty()) inode = FindInode(table + "6", port);
+  std::string inode = FindInode(table, port, deadline);
+  if (inode.empty()) inode = FindInode(table + "6", port, deadline);
   if (inode.empty()) return std::nullopt;
   std::string link = fmt::format("socket:[{}]", inode);
-  size_t looked = 0;
   for (int pid : processes) {
-    if (++looked > kMaxProcesses) break;
-    if (HasSocket(pid, link)) return Describe(pid);
+    if (ThreadClock::now() >= deadline) break;
+    if (HasSocket(pid, link, deadline)) return Describe(pid);
   }
   return std::nullopt;
 }

@@ -167,6 +167,7 @@ Result<Message> Supervisor::Answer(Call call, const std::string& op, Message& re
   if (op == "set_egress") return SetEgress(request.head);
   if (op == "capabilities")
     return Message{{{"capabilities", EncodeCapabilities(driver_.capabilities())}}, "", {}};
+  if (op == "get_saved") return GetSaved(request.head);
   if (op == "list_saved") return ListSaved(request.head);
   if (op == "set_limits") return SetLimits(request.head);
   later = true;

@@ -71,6 +71,7 @@ class Supervisor {
   void OnThawed(Call call, const std::string& id, Result<Message> answer);
   Status DeleteSaved(Call call, Message request);
   Status GrowDisk(Call call, Message request);
+  Result<Message> GetSaved(const json::object& head);
   Result<Message> ListSaved(const json::object& head);
   Result<Message> SetLimits(const json::object& head);
 

@@ -19,6 +19,13 @@ void LetGo(Sandbox& sandbox) {
   sandbox.disk.Reset();
 }
 
+Saved WhatIsFrozen(const Sandbox& sandbox) {
+  return {.id = sandbox.instance.id,
+          .tier = Tier::kFrozen,
+          .why_frozen = sandbox.why_frozen,
+          .at = sandbox.instance.created_at};
+}
+
 }  // namespace
 
 // `attempts`: a launcher that dies leaves the sandbox frozen; the next one finishes its work.
@@ -166,16 +173,23 @@ Status Supervisor::GrowDisk(Call call, Message request) {
   return launchers_.Submit(std::move(job), false);
 }
 
+Result<Message> Supervisor::GetSaved(const json::object& head) {
+  TRY_ASSIGN(std::string id, GetString(head, "id"));
+  auto it = entries_.find(id);
+  std::optional<Saved> saved;
+  if (it != entries_.end() && it->second.state == Entry::State::kFrozen)
+    saved = WhatIsFrozen(it->second.sandbox);
+  else
+    saved = driver_.GetSaved(id);
+  return Message{{{"saved", saved ? json::value(EncodeSaved(*saved)) : json::value()}}, "", {}};
+}
+
 Result<Message> Supervisor::ListSaved(const json::object& head) {
   TRY_ASSIGN(std::string after, GetString(head, "after"));
   std::map<std::string, Saved> all;
   for (Saved& saved : driver_.ListSaved()) all[saved.id] = std::move(saved);
   for (const auto& [id, entry] : entries_)
-    if (entry.state == Entry::State::kFrozen)
-      all[id] = {.id = id,
-                 .tier = Tier::kFrozen,
-                 .why_frozen = entry.sandbox.why_frozen,
-                 .at = entry.sandbox.instance.created_at};
+    if (entry.state == Entry::State::kFrozen) all[id] = WhatIsFrozen(entry.sandbox);
   json::array items;
   auto it = all.upper_bound(after);
   for (; it != all.end() && items.size() < kMaxInstancesPerMessage; ++it)

@@ -38,10 +38,9 @@ Status CheckFileAccess(const http::RequestHead& request, const http::Query& quer
   auto signature = query.Get("signature");
   if (!signature) return Fail(Code::kUnauthenticated, "missing signature query parameter");
   auto expiration = query.Get("signature_expiration");
-  std::string expected =
-      http::FileSignature(query.Get("path").value_or(""), operation,
-                          query.Get("username").value_or(""), settings.access_token, expiration);
-  if (!ConstantTimeEqual(expected, *signature))
+  http::FileSigner signer(query.Get("path").value_or(""), operation,
+                          query.Get("username").value_or(""), expiration);
+  if (!signer.Made(*signature, settings.access_token))
     return Fail(Code::kUnauthenticated, "invalid signature");
   if (expiration) {
     auto until = ParseInt<int64_t>(*expiration);

@@ -332,7 +332,7 @@ TEST_F(SecuredFilesTest, NeedATokenOrASignature) {
   EXPECT_EQ(Message(Get("f")), "missing signature query parameter");
   auto get = [&](const std::string& operation, std::optional<std::string> until) {
     std::string signature =
-        http::FileSignature(Path("f"), operation, "", settings.access_token, until);
+        http::FileSigner(Path("f"), operation, "", until).Sign(settings.access_token);
     std::string target =
         "/files?path=" + PercentEncode(Path("f")) + "&signature=" + PercentEncode(signature);
     if (until) target += "&signature_expiration=" + *until;
@@ -347,7 +347,7 @@ TEST_F(SecuredFilesTest, NeedATokenOrASignature) {
 
 TEST(Signature, MatchesTheKnownVector) {
   EXPECT_EQ(
-      http::FileSignature("hello.txt", "read", "user", "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0", {}),
+      http::FileSigner("hello.txt", "read", "user", {}).Sign("0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"),
       "v1_gUtH/s9YCJWgCizjfUxuWfhFE4QSydOWEIIvfLwDr6E");
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/async.h"
+#include "base/shares.h"
 #include "gateway/gateway.h"
 #include "gateway/headers.h"
 #include "gateway/lane.h"
@@ -25,6 +26,7 @@ struct Context {
   GatewayOptions options;
   Directory& directory;
   Numbers numbers;
+  Shares<std::string> requests{options.max_requests};  // of sandboxes
 };
 
 class Flow {

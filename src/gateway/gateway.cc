@@ -65,6 +65,9 @@ GatewayOptions GatewayOptions::From(const Config& config) {
   options.envd_timeout = std::chrono::milliseconds(config.envd_timeout_ms);
   options.idle_timeout = std::chrono::milliseconds(config.http_idle_timeout_ms);
   options.max_header_bytes = static_cast<size_t>(config.http_max_header_bytes);
+  // The rest is for the control plane.
+  options.max_requests =
+      std::max<size_t>(1, static_cast<size_t>(config.http_max_connections) * 4 / 5);
   if (!config.editor_command.empty())
     options.editor_port = static_cast<uint16_t>(config.editor_port);
   options.editor_pass_time = std::chrono::days(config.login_refresh_days);
@@ -111,8 +114,11 @@ class Gateway::Impl {
   std::string FindSigner(const http::RequestHead& request) const {
     SignedFields fields = SignedFields::From(request);
     std::string id;
+    if (!http::IsFileSignature(fields.signature)) return id;
+    http::FileSigner signer = fields.signer();
     context_.directory.ForEachRoute([&](const sandbox::Route& route) {
-      if (!route.access_token.empty() && IsSignedWith(fields, route.access_token)) id = route.id;
+      if (!route.access_token.empty() && signer.Made(fields.signature, route.access_token))
+        id = route.id;
       return !id.empty();
     });
     return id;
@@ -131,6 +137,11 @@ class Gateway::Impl {
     if (auto response = AcceptPass(exchange, target))
       co_return (void) co_await exchange.Send(std::move(*response));
 
+    // Also of those that wait for it to wake up.
+    Shares<std::string>::Place place(context_.requests, target.sandbox_id);
+    if (!place)
+      co_return (void) co_await exchange.Send(Render(TooManyRequests(target.sandbox_id), request));
+
     std::optional<Problem> problem;
     if (!context_.directory.FindRoute(target.sandbox_id)) problem = co_await Wake(request, target);
     if (problem) co_return (void) co_await exchange.Send(Render(*problem, request));
@@ -145,8 +156,12 @@ class Gateway::Impl {
                     .tls = exchange.IsTls(),
                     .mask_request_host = to_envd ? "" : route->mask_request_host,
                     .port = target.port,
+                    .to_envd = to_envd,
                     .to_tls = route->https_ports.contains(target.port),
-                    .own_origin = target.kind == Target::Kind::kSignedUrl};
+                    .own_origin = target.kind == Target::Kind::kSignedUrl,
+                    .access_token = route->access_token,
+                    .inside_token = route->inside_token,
+                    .is_our_key = context_.options.is_our_key};
     Flow flow(context_, EnterLane(target.sandbox_id), exchange, std::move(passage));
     co_await flow.Run();
   }
@@ -171,10 +186,10 @@ class Gateway::Impl {
     auto token = request.headers.Get("X-Access-Token");
     if (token && ConstantTimeEqual(*token, route.access_token)) return {};
     SignedFields fields = SignedFields::From(request);
-    bool expired = !fields.expiration.empty() &&
-                   ParseInt<int64_t>(fields.expiration).value_or(0) < UnixSeconds(Now());
+    bool expired =
+        fields.expiration && ParseInt<int64_t>(*fields.expiration).value_or(0) < UnixSeconds(Now());
     if (request.Path() == "/files" && !fields.signature.empty() && !expired &&
-        IsSignedWith(fields, route.access_token))
+        fields.signer().Made(fields.signature, route.access_token))
       return {};
     return NotAllowedToWake(route.id);
   }

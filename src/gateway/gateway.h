@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,11 +29,15 @@ struct GatewayOptions {
   std::vector<std::chrono::milliseconds> retry_pauses{
       std::chrono::milliseconds(100), std::chrono::milliseconds(200),
       std::chrono::milliseconds(300), std::chrono::milliseconds(400)};
+  // At once into all sandboxes, of which none gets too many (Shares); more are answered 429.
+  size_t max_requests = 8'000;
   size_t max_idle_connections = 32;  // kept open per sandbox
   std::chrono::milliseconds max_idle_time{10'000};
   size_t max_header_bytes = 64 << 10;
   std::optional<uint16_t> editor_port = {};  // always private (editor_pass.h); none if not set
   std::chrono::seconds editor_pass_time{7 * 86'400};  // of a browser's cookie
+  // Whether a text opens something of this server, so that no sandbox may see it.
+  std::function<bool(std::string_view)> is_our_key = {};
 
   static GatewayOptions From(const Config& config);
 };

@@ -102,10 +102,12 @@ TEST_F(GatewayTest, EnvdNeedsNoTrafficTokenAndHidesItsInternalPaths) {
 TEST_F(GatewayTest, SignedUrlFindsItsSandbox) {
   options_.envd_port = upstream_.port();
   directory_.Add("iother").access_token = "another token";
-  directory_.Add(std::string(kId)).access_token = "the token";
+  auto& route = directory_.Add(std::string(kId));
+  route.access_token = "the token";
+  route.inside_token = "the other one";
   Run([this]() -> Task<void> {
     SignedFields fields{.path = "a b.txt", .operation = "read"};
-    std::string signature = Sign(fields, "the token");
+    std::string signature = fields.signer().Sign("the token");
     http::RequestHead request{
         .method = "GET",
         .target = fmt::format("/files?path=a+b.txt&signature={}", PercentEncode(signature)),
@@ -115,13 +117,39 @@ TEST_F(GatewayTest, SignedUrlFindsItsSandbox) {
     // Under this name it must not be a page of the board.
     EXPECT_EQ(file.headers.Value("Content-Security-Policy"), "sandbox");
     EXPECT_EQ(file.headers.Value("X-Content-Type-Options"), "nosniff");
-    EXPECT_EQ(last_request_.target, request.target);
+    EXPECT_EQ(last_request_.target,
+              fmt::format("/files?path=a+b.txt&signature={}",
+                          PercentEncode(fields.signer().Sign("the other one"))));
     request.method = "POST";  // a signature for reading does not write
     Seen refused = co_await Fetch(request);
     EXPECT_EQ(refused.status, 401u);
     EXPECT_EQ(refused.body, R"({"code":401,"message":"invalid signature"})");
     request.target = "/files?path=a&signature=";
     EXPECT_EQ((co_await Fetch(request)).status, 401u);
+  });
+}
+
+TEST_F(GatewayTest, OneSandboxLeavesRoomForTheOthers) {
+  directory_.Add("iother");
+  options_.max_requests = 9;  // so that one may have one
+  On("GET", "/slow", [](http::Exchange& exchange) -> Task<void> {
+    (void)co_await exchange.StartStream({}, std::nullopt, "begun");
+    co_await SleepFor(30s);
+  });
+  Run([this]() -> Task<void> {
+    auto open = co_await Connect();
+    EXPECT_TRUE(co_await open->SendHead(Request("GET", "/slow"), 0));
+    EXPECT_TRUE(co_await open->ReadHead());
+    Seen refused = co_await Fetch(Request("GET", "/"));
+    EXPECT_EQ(refused.status, 429u);
+    EXPECT_THAT(refused.body, HasSubstr("\"sandboxId\":\"iabc\""));
+    EXPECT_EQ(refused.headers.Value("Connection"), "close");
+    http::RequestHead other = Request("GET", "/");
+    other.headers.Set("E2b-Sandbox-Id", "iother");
+    EXPECT_EQ((co_await Fetch(other)).status, 200u);
+    open.reset();
+    // As soon as the server has noticed.
+    while ((co_await Fetch(Request("GET", "/"))).status == 429u) co_await SleepFor(1ms);
   });
 }
 
@@ -185,14 +213,14 @@ TEST_F(GatewayTest, OnlyTheRightEnvdTokenOrSignatureWakes) {
     SignedFields fields{.path = "a", .operation = "read", .expiration = "1000"};
     auto url = [&] {
       return fmt::format("/files?path=a&signature={}{}",
-                         PercentEncode(Sign(fields, "another token")),
-                         fields.expiration.empty() ? "" : "&signature_expiration=1000");
+                         PercentEncode(fields.signer().Sign("another token")),
+                         !fields.expiration ? "" : "&signature_expiration=1000");
     };
     http::RequestHead file{
         .method = "GET", .target = url(), .headers = {{"Host", "127.0.0.1:8000"}}};
     EXPECT_EQ((co_await Fetch(file)).status, 403u);
     EXPECT_EQ(directory_.wakes, 0);
-    fields.expiration.clear();
+    fields.expiration.reset();
     file.target = url();
     EXPECT_EQ((co_await Fetch(file)).status, 200u);
     request.headers.Set("X-Access-Token", "the token");

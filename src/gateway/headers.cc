@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/encoding.h"
 #include "base/text.h"
+#include "gateway/signature.h"
 
 namespace caisson::gateway {
 namespace {
@@ -27,13 +29,15 @@ void StripHopByHop(http::Headers& headers) {
   for (std::string_view name : kHopByHop) headers.Remove(name);
 }
 
-// "e2b_" + 40 hexadecimal digits: a key of this server. An application's own keys look different
-// and pass.
-bool IsServerKey(std::string_view value) {
+// "e2b_" + 40 hexadecimal digits, be it known or not, or whatever else opens this server. An
+// application's own keys look different and pass.
+bool IsServerKey(std::string_view value, const Passage& passage) {
   if (value.size() > 7 && EqualsIgnoreCase(value.substr(0, 7), "Bearer "))
     value = Trim(value.substr(7));
-  return value.size() == 44 && value.starts_with("e2b_") &&
-         std::all_of(value.begin() + 4, value.end(), [](unsigned char c) { return isxdigit(c); });
+  bool looks_like_one =
+      value.size() == 44 && value.starts_with("e2b_") &&
+      std::all_of(value.begin() + 4, value.end(), [](unsigned char c) { return isxdigit(c); });
+  return looks_like_one || (passage.is_our_key && passage.is_our_key(value));
 }
 
 // Cookies of the board, which a browser adds to whatever it asks of this host.
@@ -56,15 +60,61 @@ void StripCookies(http::Headers& headers) {
 
 // SECURITY: programs in a sandbox are strangers. Whoever may talk to them must not thereby hand
 // them the key of the whole server.
-void StripSecrets(http::Headers& headers) {
+void StripSecrets(http::Headers& headers, const Passage& passage) {
   for (std::string_view name : {"X-API-KEY", "Authorization"}) {
     bool any = std::any_of(headers.begin(), headers.end(), [&](const auto& field) {
-      return EqualsIgnoreCase(field.first, name) && IsServerKey(Trim(field.second));
+      return EqualsIgnoreCase(field.first, name) && IsServerKey(Trim(field.second), passage);
     });
     if (any) headers.Remove(name);  // all of that name: a key may stand behind another value
   }
   headers.Remove("E2b-Traffic-Access-Token");
   StripCookies(headers);
+}
+
+bool HasValue(const http::Headers& headers, std::string_view name, std::string_view value) {
+  return std::any_of(headers.begin(), headers.end(), [&](const auto& field) {
+    return EqualsIgnoreCase(field.first, name) && ConstantTimeEqual(field.second, value);
+  });
+}
+
+std::string ReplaceInQuery(const http::RequestHead& request, std::string_view name,
+                           std::string_view value) {
+  std::string target(request.Path());
+  char separator = '?';
+  for (std::string_view part : Split(request.QueryString(), '&')) {
+    auto pairs = http::Query::Parse(part).all();
+    bool replaced = !pairs.empty() && pairs.front().first == name;
+    target += std::exchange(separator, '&');
+    target += replaced ? fmt::format("{}={}", name, PercentEncode(value)) : std::string(part);
+  }
+  return target;
+}
+
+// SECURITY: what proves a client outside is not told inside, where a copy of the sandbox would
+// still have it; and what envd takes inside, which every copy does have, proves nothing outside.
+// Exchanged at every port: a server in the sandbox may ask envd in its client's name.
+void ExchangeToken(http::Headers& headers, const Passage& passage) {
+  constexpr std::string_view kToken = "X-Access-Token";
+  if (!headers.Has(kToken)) return;
+  bool secure = !passage.access_token.empty();
+  if (secure && HasValue(headers, kToken, passage.access_token)) {
+    headers.Set(kToken, passage.inside_token);
+  } else if (secure && (passage.to_envd || HasValue(headers, kToken, passage.inside_token))) {
+    headers.Set(kToken, "invalid");  // it may be the one of another sandbox
+  } else if (passage.to_envd) {
+    headers.Remove(kToken);
+  }
+}
+
+void ExchangeSignature(http::RequestHead& request, const Passage& passage) {
+  if (passage.access_token.empty() || request.Path() != "/files") return;
+  SignedFields fields = SignedFields::From(request);
+  if (!http::IsFileSignature(fields.signature)) return;
+  http::FileSigner signer = fields.signer();
+  if (signer.Made(fields.signature, passage.access_token))
+    request.target = ReplaceInQuery(request, "signature", signer.Sign(passage.inside_token));
+  else if (signer.Made(fields.signature, passage.inside_token))
+    request.target = ReplaceInQuery(request, "signature", "invalid");
 }
 
 std::string FillPort(std::string text, uint16_t port) {
@@ -99,7 +149,9 @@ http::RequestHead ForSandbox(http::RequestHead request, const Passage& passage) 
   StripHopByHop(request.headers);
   // The server has answered, or will answer, "100 Continue" itself.
   request.headers.Remove("Expect");
-  StripSecrets(request.headers);
+  StripSecrets(request.headers, passage);
+  ExchangeToken(request.headers, passage);
+  ExchangeSignature(request, passage);
   AddForwarded(request.headers, passage);
   if (upgrade) {
     request.headers.Set("Connection", "Upgrade");

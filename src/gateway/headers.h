@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "http/message.h"
@@ -16,12 +17,19 @@ struct Passage {
   bool tls = false;               // the client came by TLS
   std::string mask_request_host;  // replaces Host if not empty; "${PORT}" stands for the port
   uint16_t port = 0;
+  bool to_envd = false;
   bool to_tls = false;      // the server in the sandbox speaks TLS
   bool own_origin = false;  // the client asked this server's own host, where the board is, too
+  // What clients prove themselves with, and what envd wants in its place (secrets.h); "" = none.
+  std::string access_token = {};
+  std::string inside_token = {};
+  std::function<bool(std::string_view)> is_our_key = {};  // GatewayOptions
 };
 
 // The request as the sandbox shall see it: without what concerns only this connection, without the
-// keys and cookies of this server, with X-Forwarded-*. Host and target stay as they are.
+// keys and cookies of this server, with X-Forwarded-*. A good access token, or a good signature of
+// a /files URL, is exchanged for the one that envd takes; no other token goes to envd. Host and the
+// rest of the target stay.
 http::RequestHead ForSandbox(http::RequestHead request, const Passage& passage);
 
 // The response as the client shall see it. Framing is left to whoever sends it.

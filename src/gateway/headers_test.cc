@@ -1,6 +1,13 @@
 #include "gateway/headers.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/encoding.h"
+#include "base/text.h"
+#include "gateway/signature.h"
 
 namespace caisson::gateway {
 namespace {
@@ -53,6 +60,66 @@ TEST(ForSandbox, KeepsTheBoardsCookiesFromStrangers) {
   EXPECT_EQ(head.headers.Value("Cookie"), "theme=dark; a=b");
   head = ForSandbox(Request({{"Cookie", "caisson_access=secret"}}), {.port = 80});
   EXPECT_FALSE(head.headers.Has("Cookie"));
+}
+
+constexpr std::string_view kToken = "X-Access-Token";
+
+Passage Secured(bool to_envd = true) {
+  return {.port = 80, .to_envd = to_envd, .access_token = "outside", .inside_token = "inside"};
+}
+
+TEST(ForSandbox, ExchangesTheAccessToken) {
+  for (bool to_envd : {true, false}) {
+    auto token = [&](std::string value, std::string name = "X-Access-Token") {
+      return ForSandbox(Request({{name, value}}), Secured(to_envd)).headers.Value(kToken);
+    };
+    EXPECT_EQ(token("outside", "x-access-token"), "inside");
+    // What is good inside is not good outside.
+    EXPECT_EQ(token("inside"), "invalid");
+    // At envd it may be another sandbox's, by mistake; elsewhere it is an application's own.
+    EXPECT_EQ(token("a"), to_envd ? "invalid" : "a");
+    // Also behind another value.
+    auto head = ForSandbox(Request({{"X-Access-Token", "a"}, {"X-Access-Token", "outside"}}),
+                           Secured(to_envd));
+    EXPECT_EQ(head.headers.Value(kToken), "inside");
+    EXPECT_EQ(
+        std::count_if(head.headers.begin(), head.headers.end(),
+                      [](const auto& field) { return EqualsIgnoreCase(field.first, kToken); }),
+        1);
+    EXPECT_FALSE(ForSandbox(Request({}), Secured(to_envd)).headers.Has(kToken));
+    // An envd without a token needs none.
+    auto open = ForSandbox(Request({{"X-Access-Token", "a"}}), {.port = 80, .to_envd = to_envd});
+    EXPECT_EQ(open.headers.Has(kToken), !to_envd);
+  }
+}
+
+TEST(ForSandbox, ExchangesSignaturesOfFiles) {
+  auto target = [](std::string path, std::string signature) {
+    auto request = Request({});
+    request.target =
+        fmt::format("{}?path=a%20b&signature={}&username=u", path, PercentEncode(signature));
+    return ForSandbox(request, Secured()).target;
+  };
+  SignedFields fields{.path = "a b", .operation = "read", .user = "u"};
+  std::string outside = fields.signer().Sign("outside"), inside = fields.signer().Sign("inside");
+  EXPECT_EQ(target("/files", outside),
+            fmt::format("/files?path=a%20b&signature={}&username=u", PercentEncode(inside)));
+  EXPECT_EQ(target("/files", inside), "/files?path=a%20b&signature=invalid&username=u");
+  // Those of applications, or false ones, are not ours to change.
+  fields.path = "another";
+  for (const std::string& other : {std::string("abc"), fields.signer().Sign("outside")})
+    EXPECT_THAT(target("/files", other), testing::HasSubstr(PercentEncode(other)));
+  EXPECT_THAT(target("/other", outside), testing::HasSubstr(PercentEncode(outside)));
+}
+
+TEST(ForSandbox, KeepsKeysOfAnotherFormFromStrangers) {
+  Passage passage{.port = 80, .is_our_key = [](std::string_view text) { return text == "ours"; }};
+  for (const char* value : {"ours", "Bearer ours", " bearer  ours "})
+    EXPECT_FALSE(
+        ForSandbox(Request({{"Authorization", value}}), passage).headers.Has("Authorization"))
+        << value;
+  EXPECT_TRUE(
+      ForSandbox(Request({{"Authorization", "theirs"}}), passage).headers.Has("Authorization"));
 }
 
 TEST(ForSandbox, PassesAnApplicationsOwnKeys) {

@@ -53,6 +53,7 @@ std::string Hint(const Problem& problem) {
            "<code>e2b-traffic-access-token</code>.";
   if (problem.message == "The sandbox was not found")
     return "It has ended, or it never existed on this server.";
+  if (problem.status == 429) return problem.message + ".";
   return problem.message + ". Programs inside may be overloaded or stopped.";
 }
 
@@ -112,6 +113,13 @@ Problem NotAllowedToWake(std::string sandbox_id) {
       .message = "The sandbox is paused and only a request with a valid access token resumes it"};
 }
 
+Problem TooManyRequests(std::string sandbox_id) {
+  return {.status = 429,
+          .sandbox_id = std::move(sandbox_id),
+          .title = "Too Many Requests",
+          .message = "Too many requests and connections into sandboxes are open; try again later"};
+}
+
 Problem CannotWake(std::string sandbox_id, const Error& error) {
   switch (error.code()) {
     case Code::kNotFound:
@@ -164,6 +172,10 @@ http::Response Render(const Problem& problem, const http::RequestHead& request) 
     response.headers.Set("Content-Type", "application/json; charset=utf-8");
   }
   response.headers.Set("Cache-Control", "no-store");
+  if (problem.status == 429) {
+    response.headers.Set("Retry-After", "1");
+    response.headers.Set("Connection", "close");  // which takes a place, too
+  }
   // An SDK in a page must be able to read why its request failed.
   response.headers.Set("Access-Control-Allow-Origin", "*");
   return response;

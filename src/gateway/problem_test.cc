@@ -79,18 +79,19 @@ TEST(Signature, IsTheOneSdksMake) {
                                 "/files?path=hello.txt&username=user"
                                 "&signature=v1_gUtH%2Fs9YCJWgCizjfUxuWfhFE4QSydOWEIIvfLwDr6E"};
   SignedFields fields = SignedFields::From(request);
-  EXPECT_TRUE(IsSignedWith(fields, "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"));
-  EXPECT_FALSE(IsSignedWith(fields, "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e1"));
+  EXPECT_TRUE(fields.signer().Made(fields.signature, "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"));
+  EXPECT_FALSE(fields.signer().Made(fields.signature, "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e1"));
   request.method = "POST";
-  EXPECT_FALSE(IsSignedWith(SignedFields::From(request), "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"));
+  auto written = SignedFields::From(request).signer();
+  EXPECT_FALSE(written.Made(fields.signature, "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"));
 }
 
 TEST(Signature, CoversTheExpiration) {
   SignedFields fields{.path = "a b", .operation = "write", .expiration = "1700000000"};
-  fields.signature = Sign(fields, "token");
-  EXPECT_TRUE(IsSignedWith(fields, "token"));
+  fields.signature = fields.signer().Sign("token");
+  EXPECT_TRUE(fields.signer().Made(fields.signature, "token"));
   fields.expiration = "1800000000";
-  EXPECT_FALSE(IsSignedWith(fields, "token"));
+  EXPECT_FALSE(fields.signer().Made(fields.signature, "token"));
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
-// Finding the sandbox of a signed /files URL (http/file_signature.h) when nothing else names it.
-// Whether the signature still holds is envd's matter.
+// The signature of a /files URL (http/file_signature.h) as a request has it: by it the gateway
+// finds the sandbox when nothing else names it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "http/file_signature.h"
 #include "http/message.h"
 
 namespace caisson::gateway {
@@ -12,16 +14,13 @@ namespace caisson::gateway {
 // What was signed, apart from the token.
 struct SignedFields {
   std::string path;
-  std::string operation;   // "read" or "write"
-  std::string user;        // "" if the URL names none
-  std::string expiration;  // unix seconds as sent; "" if the URL has none
-  std::string signature;   // what the URL claims
+  std::string operation;                  // "read" or "write"
+  std::string user;                       // "" if the URL names none
+  std::optional<std::string> expiration;  // unix seconds as sent
+  std::string signature;                  // what the URL claims
 
   static SignedFields From(const http::RequestHead& request);
+  http::FileSigner signer() const { return {path, operation, user, expiration}; }
 };
-
-std::string Sign(const SignedFields& fields, std::string_view token);
-// Whether `fields.signature` was made with `token`; takes the same time whatever differs.
-bool IsSignedWith(const SignedFields& fields, std::string_view token);
 
 }  // namespace caisson::gateway

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "http/file_signature.h"
 #include "http/router.h"
 
 namespace caisson::http {
@@ -96,6 +97,19 @@ TEST(Router, TellsWhichMethodsAPathHas) {
   EXPECT_EQ(match.allowed, (std::vector<std::string>{"GET", "DELETE"}));
   EXPECT_TRUE(router.Find("PUT", "/b").allowed.empty());
   EXPECT_TRUE(router.Find("GET", "/a/1").allowed.empty());
+}
+
+TEST(FileSignature, OnlyWhatCouldBeOneIsTried) {
+  FileSigner signer("a b", "read", "user", "1700000000");
+  std::string good = signer.Sign("token");
+  EXPECT_TRUE(IsFileSignature(good));
+  EXPECT_TRUE(signer.Made(good, "token"));
+  EXPECT_FALSE(signer.Made(good, "nekot"));
+  EXPECT_NE(FileSigner("a b", "read", "user", {}).Sign("token"), good);
+  for (const std::string& bad : {std::string(), std::string("v1_"), good + "A", good.substr(1),
+                                 good + std::string(12'000, 'A'), "v2_" + good.substr(3),
+                                 good.substr(0, good.size() - 1) + "="})
+    EXPECT_FALSE(IsFileSignature(bad)) << bad;
 }
 
 }  // namespace

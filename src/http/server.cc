@@ -8,6 +8,7 @@
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <list>
+#include <unordered_map>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -66,6 +67,22 @@ bool IsStranger(int fd) {
   ucred peer{};
   size = sizeof(peer);
   return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) || peer.pid != getpid();
+}
+
+// Whose connection it is, as far as they are counted: a part of its address; "" = this machine's.
+std::string PeerOf(const sockaddr_storage& from) {
+  constexpr size_t kNetworkBytes = 8;  // of IPv6: one machine has all addresses of such a network
+  if (from.ss_family == AF_INET) {
+    const in_addr& address = reinterpret_cast<const sockaddr_in&>(from).sin_addr;
+    if (ntohl(address.s_addr) >> 24 == IN_LOOPBACKNET) return "";
+    return std::string(reinterpret_cast<const char*>(&address), sizeof(address));
+  }
+  if (from.ss_family != AF_INET6) return "";
+  const in6_addr& address = reinterpret_cast<const sockaddr_in6&>(from).sin6_addr;
+  if (IN6_IS_ADDR_LOOPBACK(&address)) return "";
+  const char* bytes = reinterpret_cast<const char*>(address.s6_addr);
+  if (!IN6_IS_ADDR_V4MAPPED(&address)) return std::string(bytes, kNetworkBytes);
+  return bytes[12] == IN_LOOPBACKNET ? "" : std::string(bytes + 12, sizeof(in_addr));
 }
 
 }  // namespace
@@ -140,7 +157,10 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   // False if the machine is short of something and accepting again at once makes no sense.
   bool AcceptSome(int listener) {
     for (int i = 0; i < kAcceptBatch; ++i) {
-      UniqueFd socket(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      sockaddr_storage from{};
+      socklen_t size = sizeof(from);
+      UniqueFd socket(accept4(listener, reinterpret_cast<sockaddr*>(&from), &size,
+                              SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!socket) {
         int error = errno;
         if (error == EAGAIN) return true;
@@ -153,9 +173,20 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
         Warn("too many connections", fmt::format("limit {}", options_.max_connections));
         continue;  // closes it
       }
-      connections_.Spawn("connection", Serve(shared_from_this(), std::move(socket)));
+      std::string peer = options_.max_per_peer > 0 ? PeerOf(from) : "";
+      if (!peer.empty() && ++peers_[peer] > options_.max_per_peer) {
+        Leave(peer);
+        Warn("too many connections of one peer", fmt::format("limit {}", options_.max_per_peer));
+        continue;  // closes it
+      }
+      connections_.Spawn("connection", Serve(shared_from_this(), std::move(socket), peer));
     }
     return true;
+  }
+
+  void Leave(const std::string& peer) {
+    auto it = peers_.find(peer);
+    if (it != peers_.end() && --it->second == 0) peers_.erase(it);
   }
 
   void Warn(std::string_view what, std::string_view why) {
@@ -165,7 +196,12 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     LogWarn(what, {{"why", why}});
   }
 
-  static Task<void> Serve(std::shared_ptr<Impl> self, UniqueFd socket) {
+  static Task<void> Serve(std::shared_ptr<Impl> self, UniqueFd socket, std::string peer) {
+    struct Leaving {
+      ~Leaving() { impl.Leave(peer); }
+      Impl& impl;
+      const std::string& peer;
+    } leaving{*self, peer};
     try {
       co_await ServeStream(*self, std::move(socket));
     } catch (const boost::system::system_error& e) {
@@ -203,6 +239,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   TaskGroup connections_;
   std::list<Listener> listeners_;
   std::list<Connection*> open_;
+  std::unordered_map<std::string, size_t> peers_;  // how many connections each has
   std::chrono::steady_clock::time_point next_warning_;
   uint16_t port_ = 0;
   bool stopping_ = false;

@@ -16,7 +16,8 @@
 namespace caisson::http {
 
 struct ServerOptions {
-  size_t max_connections = 10'000;     // more are closed at accept
+  size_t max_connections = 10'000;  // more are closed at accept
+  size_t max_per_peer = 0;  // likewise, from one address that is not this machine's; 0 = unlimited
   size_t max_header_bytes = 64 << 10;  // 431 above
   // First byte to the end of the header: 408, close. A new connection may be silent for as long.
   std::chrono::milliseconds header_timeout{20'000};

@@ -172,11 +172,32 @@ Result<Identity> Issue(const std::string& common_name, long days, const Identity
   return made;
 }
 
-Result<Identity> IssueAuthority() {
+// SECURITY: who has trusted it, and loses its key to somebody, has lost these names and no other.
+std::string Constraints(const std::string& domain) {
+  std::string text = "critical,permitted;DNS:" + domain;
+  if (domain != "localhost") text += ",permitted;DNS:localhost";
+  return text +
+         ",permitted;IP:127.0.0.1/255.255.255.255"
+         ",permitted;IP:::1/ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff";
+}
+
+bool IsConstrainedTo(X509* cert, const std::string& domain) {
+  using Extensions = std::unique_ptr<X509_EXTENSION, Free<X509_EXTENSION_free>>;
+  std::string wanted_text = Constraints(domain);
+  Extensions wanted(
+      X509V3_EXT_conf_nid(nullptr, nullptr, NID_name_constraints, wanted_text.c_str()));
+  int at = X509_get_ext_by_NID(cert, NID_name_constraints, -1);
+  if (!wanted || at < 0) return false;
+  return ASN1_OCTET_STRING_cmp(X509_EXTENSION_get_data(X509_get_ext(cert, at)),
+                               X509_EXTENSION_get_data(wanted.get())) == 0;
+}
+
+Result<Identity> IssueAuthority(const std::string& domain) {
   // pathlen 0: it can sign servers, not further authorities.
   return Issue("Caisson local authority " + RandomHex(4), kAuthorityDays, nullptr,
                {{NID_basic_constraints, "critical,CA:TRUE,pathlen:0"},
                 {NID_key_usage, "critical,keyCertSign,cRLSign"},
+                {NID_name_constraints, Constraints(domain)},
                 {NID_subject_key_identifier, "hash"}});
 }
 
@@ -214,8 +235,9 @@ Result<LocalAuthority> EnsureLocalAuthority(const std::string& dir, const std::s
   const std::string authority_key_file = dir + "/ca.key";
 
   auto authority = Load(files.ca_file, authority_key_file);
-  if (!authority || EndsSoon(authority->cert.get())) {
-    TRY_ASSIGN(authority, IssueAuthority());
+  if (!authority || EndsSoon(authority->cert.get()) ||
+      !IsConstrainedTo(authority->cert.get(), name)) {
+    TRY_ASSIGN(authority, IssueAuthority(name));
     TRY(Save(*authority, files.ca_file, authority_key_file));
     LogInfo("made a new local certificate authority; clients must trust it",
             {{"file", files.ca_file}});

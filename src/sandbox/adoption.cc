@@ -112,6 +112,16 @@ void Manager::Impl::AdoptRunning(store::SandboxRow row) {
     OnExpired(record->row.id);
   else
     expiry_.Set(record->row.id, record->row.end_at);
+  if (record->row.secure) background_.Spawn("greeting", Greet(record->row));
+}
+
+// Its envd may be one of a server before there were inside tokens.
+Task<void> Manager::Impl::Greet(store::SandboxRow row) {
+  const std::string id = row.id;
+  Status told = co_await InitEnvd(std::move(row), id, /*reset_identity=*/false);
+  if (!told && registry_.Find(id))
+    LogWarn("an envd does not answer the new server",
+            {{"sandbox", id}, {"error", told.error().message()}});
 }
 
 Task<void> Manager::Impl::AdoptPaused(store::SandboxRow row, engine::Saved saved) {

@@ -179,7 +179,7 @@ Task<Status> Manager::Impl::ApplyLimits(store::SandboxRow before, store::Sandbox
              {{"sandbox", id}, {"error", grown.error().message()}});
     co_return Fail(Code::kUnavailable, "the disk could not be enlarged now; try again later");
   }
-  const std::string token = before.secure ? AccessToken(secret_, id) : "";
+  const std::string token = before.secure ? InsideToken(secret_, id) : "";
   auto set_output = [&](int64_t kbps) -> Task<Status> {
     CO_TRY_ASSIGN(UniqueFd socket, co_await DialEnvd(id));
     co_return co_await WithDeadline(std::chrono::milliseconds(config_.envd_timeout_ms),

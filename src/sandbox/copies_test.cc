@@ -58,9 +58,9 @@ TEST_F(CopiesTest, ASandboxIsMadeFromASnapshot) {
     EXPECT_EQ(engine_.instances.at(copy.id).snapshot, row->id);
     // envd was told by its old token whose it is now.
     auto& told = envd_.inits.back();
-    EXPECT_EQ(told.token, AccessToken("secret", source));
+    EXPECT_EQ(told.token, InsideToken("secret", source));
     EXPECT_EQ(told.settings.sandbox_id, copy.id);
-    EXPECT_EQ(told.settings.access_token, copy.access_token);
+    EXPECT_EQ(told.settings.access_token, InsideToken("secret", copy.id));
     EXPECT_NE(told.settings.access_token, told.token);
     EXPECT_TRUE(told.settings.reset_identity);
     EXPECT_EQ(told.settings.env, (StringMap{{"A", "new"}, {"B", "template"}, {"C", "mine"}}));
@@ -70,7 +70,7 @@ TEST_F(CopiesTest, ASandboxIsMadeFromASnapshot) {
   std::string copy = Make(From(row->id)).id;
   auto second = Snapshot(copy);
   Make(From(second->id));
-  EXPECT_EQ(envd_.inits.back().token, AccessToken("secret", copy));
+  EXPECT_EQ(envd_.inits.back().token, InsideToken("secret", copy));
 }
 
 TEST_F(CopiesTest, WithoutTokenAndWithoutMemory) {
@@ -150,7 +150,7 @@ TEST_F(CopiesTest, ASnapshotOutlivesItsSandboxAndTheServer) {
   StartServer();
   EXPECT_EQ(Names(), std::vector<std::string>{"kept:default"});
   Make(From("kept"));
-  EXPECT_EQ(envd_.inits.back().token, AccessToken("secret", source));
+  EXPECT_EQ(envd_.inits.back().token, InsideToken("secret", source));
 }
 
 TEST_F(CopiesTest, WhatTheStoreAndTheEngineDisagreeOnIsCleaned) {

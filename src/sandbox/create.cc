@@ -317,7 +317,7 @@ Result<engine::Spec> Manager::Impl::MakeSpec(const store::SandboxRow& row) const
                     {"envVars", std::move(env)},
                     {"defaultUser", from->user},
                     {"defaultWorkdir", from->workdir}};
-  if (row.secure) boot["accessToken"] = AccessToken(secret_, row.id);
+  if (row.secure) boot["accessToken"] = InsideToken(secret_, row.id);
   if (row.output_kbps > 0) boot["limits"] = {{"output_kbps", row.output_kbps}};
 
   engine::Spec spec;

@@ -15,7 +15,8 @@ Task<Status> Ask(UniqueFd socket, http::RequestHead request, std::string body) {
   CO_TRY_ASSIGN(auto answer,
                 co_await CallEnvd(std::move(socket), std::move(request), std::move(body)));
   if (answer.status >= 300)
-    co_return Fail(Code::kUnavailable, "envd answered {} with status {}", asked, answer.status);
+    co_return Fail(answer.status == 401 ? Code::kUnauthenticated : Code::kUnavailable,
+                   "envd answered {} with status {}", asked, answer.status);
   co_return Status();
 }
 

@@ -27,7 +27,7 @@ class Envd {
  public:
   virtual ~Envd() = default;
   virtual Task<Status> CheckHealth(UniqueFd socket) = 0;
-  // `token`: the one that envd asks for now, "" if none.
+  // `token`: the one that envd asks for now, "" if none; kUnauthenticated: it asks for another.
   virtual Task<Status> Init(UniqueFd socket, EnvdSettings settings, std::string token) = 0;
   // Of all commands, also of those that run already.
   virtual Task<Status> SetOutputRate(UniqueFd socket, int64_t kbps, std::string token) = 0;

@@ -143,6 +143,12 @@ class FakeEngine : public engine::Engine {
     co_return Status();
   }
 
+  Task<Result<std::optional<engine::Saved>>> GetSaved(std::string id) override {
+    auto found = saved.find(id);
+    if (found == saved.end()) co_return std::nullopt;
+    co_return found->second;
+  }
+
   Task<Result<std::vector<engine::Saved>>> ListSaved() override {
     std::vector<engine::Saved> list;
     for (const auto& [id, state] : saved) list.push_back(state);

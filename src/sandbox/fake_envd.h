@@ -15,6 +15,8 @@ class FakeEnvd : public Envd {
     co_return Status();
   }
   Task<Status> Init(UniqueFd, EnvdSettings settings, std::string token) override {
+    if (asks_for && token != *asks_for) co_return Fail(Code::kUnauthenticated, "another token");
+    if (asks_for) asks_for = settings.access_token;
     inits.push_back({std::move(settings), std::move(token)});
     if (init_takes.count() > 0) co_await SleepFor(init_takes);
     if (init_fails) co_return tl::unexpected(*init_fails);
@@ -29,6 +31,7 @@ class FakeEnvd : public Envd {
   // What a test wants to happen.
   std::optional<Error> health_fails, init_fails;
   std::chrono::milliseconds init_takes{0};
+  std::optional<std::string> asks_for;  // the token
 
   // What has happened.
   struct Told {

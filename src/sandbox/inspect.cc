@@ -56,9 +56,7 @@ Task<Result<Detail>> Manager::Impl::Inspect(std::string key_id, std::string id) 
   detail.info = MakeInfo(*MakeRecord(std::move(*row), secret_));
   if (detail.state == "paused") {
     detail.info.state = State::kPaused;
-    CO_TRY_ASSIGN(auto saved, co_await engine_.ListSaved());
-    for (engine::Saved& one : saved)
-      if (one.id == id) detail.saved = std::move(one);
+    CO_TRY_ASSIGN(detail.saved, co_await engine_.GetSaved(id));
   }
   co_return detail;
 }
@@ -88,8 +86,8 @@ Task<Result<Diagnosis>> Manager::Impl::Diagnose(std::string key_id, std::string 
 Task<Result<std::string>> Manager::Impl::ListProcesses(std::shared_ptr<Record> record) {
   CO_TRY_ASSIGN(UniqueFd socket, co_await sockets_.Take(record));
   http::RequestHead request{.method = "POST", .target = "/process.Process/List"};
-  if (!record->route.access_token.empty())
-    request.headers.Set("X-Access-Token", record->route.access_token);
+  if (!record->route.inside_token.empty())
+    request.headers.Set("X-Access-Token", record->route.inside_token);
   CO_TRY_ASSIGN(auto answer, co_await CallEnvd(std::move(socket), std::move(request), "{}"));
   if (answer.status != 200)
     co_return Fail(Code::kUnavailable, "envd answered with status {}", answer.status);

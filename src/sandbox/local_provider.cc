@@ -53,7 +53,7 @@ class TiedStream final : public http::Stream {
 class LocalTransport final : public sdk::Transport {
  public:
   LocalTransport(Manager& manager, const Info& info) : manager_(manager), id_(info.id) {
-    if (!info.access_token.empty()) headers_.Set("X-Access-Token", info.access_token);
+    if (!info.inside_token.empty()) headers_.Set("X-Access-Token", info.inside_token);
   }
 
   Task<Result<std::unique_ptr<http::ClientConnection>>> Connect() override {

@@ -74,16 +74,13 @@ struct Info {
   bool allow_internet = true;
   bool secure = true;
   NetworkOptions network;
-  int64_t cpus = 0;
-  int64_t memory_mb = 0;
-  int64_t disk_mb = 0;
-  int64_t pids = 0;
-  int64_t open_files = 0;
+  int64_t cpus = 0, memory_mb = 0, disk_mb = 0, pids = 0, open_files = 0;
   int64_t output_kbps = 0;  // 0 = unlimited
   Time started_at;
   Time end_at;
   Time active_at;             // the last request to it; of a paused one, its pause
-  std::string access_token;   // envd's; "" when not secure
+  std::string access_token;   // of its clients; "" when not secure
+  std::string inside_token;   // envd's own (secrets.h), never a client's; "" when not secure
   std::string traffic_token;  // "" when traffic is public
   Lifecycle lifecycle;
   SavedState saved;
@@ -162,7 +159,8 @@ struct PoolNumbers {
 // What the gateway looks up on every request: no copy, no database.
 struct Route {
   std::string id;
-  std::string access_token;
+  std::string access_token;  // "" when not secure, like the next
+  std::string inside_token;  // what envd wants in its place (secrets.h)
   std::string traffic_token;
   bool allow_public_traffic = true;
   std::string mask_request_host;

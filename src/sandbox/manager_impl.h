@@ -258,6 +258,7 @@ class Manager::Impl {
                       std::map<std::string, engine::Saved>& saved);
   void AdoptRow(store::SandboxRow row, bool running, const engine::Saved* saved, Time booted);
   void AdoptRunning(store::SandboxRow row);
+  Task<void> Greet(store::SandboxRow row);
   Task<void> AdoptPaused(store::SandboxRow row, engine::Saved saved);
   Task<void> AdoptResumed(store::SandboxRow row);
   void DestroyOrphan(const std::string& id, bool saved);
@@ -288,8 +289,7 @@ class Manager::Impl {
   Turns turns_;
   Time last_start_{};
   int64_t host_open_files_ = 0;
-  bool stopping_ = false;
-  bool draining_ = false;
+  bool stopping_ = false, draining_ = false;
   Condition pool_changed_;
 
   TaskGroup operations_;  // what must come to its end: creations, endings

@@ -45,6 +45,7 @@ TEST_F(ManagerTest, CreateTellsTheEngineAndTheStore) {
   EXPECT_EQ(info.memory_mb, 512);
   EXPECT_EQ(info.disk_mb, config_.sandbox_disk_mb);
   EXPECT_EQ(info.access_token, AccessToken("secret", info.id));
+  EXPECT_EQ(info.inside_token, InsideToken("secret", info.id));
   EXPECT_EQ(info.traffic_token, TrafficToken("secret", info.id));
 
   const engine::Spec& spec = engine_.last_spec;
@@ -56,7 +57,8 @@ TEST_F(ManagerTest, CreateTellsTheEngineAndTheStore) {
   auto boot = boost::json::parse(spec.boot).as_object();
   EXPECT_EQ(boot["sandboxId"], info.id.c_str());
   EXPECT_EQ(boot["templateId"], "base-id");
-  EXPECT_EQ(boot["accessToken"], info.access_token.c_str());
+  EXPECT_EQ(boot["accessToken"], info.inside_token.c_str());
+  EXPECT_EQ(spec.boot.find(info.access_token), std::string::npos);
   EXPECT_EQ(boot["defaultUser"], "user");
   EXPECT_EQ(boot["defaultWorkdir"], "/srv/app");
   EXPECT_EQ(boot["envVars"], boost::json::parse(R"({"A":"template","B":"request"})"));

@@ -116,7 +116,7 @@ Status Manager::Impl::CheckPausedQuota(const std::string& key_id) const {
 Task<Manager::Impl::Whereabouts> Manager::Impl::Locate(std::string id) {
   Whereabouts found;
   auto instances = co_await engine_.List();
-  auto saved = co_await engine_.ListSaved();
+  auto saved = co_await engine_.GetSaved(id);
   // If nobody can tell, the engine's promise stands: what could not be saved runs on.
   if (!instances || !saved) {
     found.known = false;
@@ -125,8 +125,7 @@ Task<Manager::Impl::Whereabouts> Manager::Impl::Locate(std::string id) {
   }
   found.running = std::any_of(instances->begin(), instances->end(),
                               [&](const engine::Instance& one) { return one.id == id; });
-  for (const engine::Saved& one : *saved)
-    if (one.id == id) found.saved = one;
+  found.saved = std::move(*saved);
   // What is frozen is both.
   if (found.saved && found.saved->tier == engine::Tier::kFrozen) found.running = false;
   co_return found;
@@ -194,6 +193,7 @@ Error Manager::Impl::SaveFailure(const std::string& id, std::string_view doing,
   switch (error.code()) {
     case Code::kFailedPrecondition:
     case Code::kDataLoss:
+    case Code::kOutOfRange:
     case Code::kUnimplemented:
       return Error(error.code(),
                    fmt::format("sandbox '{}' could not be {}: {}", id, doing, error.message()));

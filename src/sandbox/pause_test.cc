@@ -60,7 +60,7 @@ TEST_F(PauseTest, APausedSandboxHasNoTrafficAndCanBeResumed) {
   // envd heard whose it is, with the token it had.
   ASSERT_EQ(envd_.inits.size(), 1u);
   EXPECT_EQ(envd_.inits[0].settings.sandbox_id, made.id);
-  EXPECT_EQ(envd_.inits[0].token, made.access_token);
+  EXPECT_EQ(envd_.inits[0].token, made.inside_token);
   EXPECT_EQ(envd_.inits[0].settings.env.at("A"), "template");
   EXPECT_EQ(envd_.inits[0].settings.workdir, "/srv/app");
   EXPECT_FALSE(envd_.inits[0].settings.reset_identity);

@@ -87,7 +87,7 @@ TEST_F(PoolTest, OneIsToldWhatItsUserWants) {
   Info made = Make(options);
   EXPECT_EQ(manager_->pool().hits, 1u);
   ASSERT_EQ(envd_.inits.size(), 1u);
-  EXPECT_EQ(envd_.inits[0].token, made.access_token);
+  EXPECT_EQ(envd_.inits[0].token, made.inside_token);
   EXPECT_EQ(envd_.inits[0].settings.env.at("A"), "1");
   EXPECT_FALSE(envd_.inits[0].settings.reset_identity);
 }

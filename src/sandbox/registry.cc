@@ -28,6 +28,7 @@ std::shared_ptr<Record> MakeRecord(store::SandboxRow row, std::string_view secre
   record->route = {
       .id = row.id,
       .access_token = row.secure ? AccessToken(secret, row.id) : "",
+      .inside_token = row.secure ? InsideToken(secret, row.id) : "",
       .traffic_token = TrafficToken(secret, row.id),
       .allow_public_traffic = row.allow_public_traffic,
       .mask_request_host = row.mask_request_host,
@@ -72,6 +73,7 @@ Info MakeInfo(const Record& record) {
       .end_at = row.end_at,
       .active_at = ActiveAt(record),
       .access_token = record.route.access_token,
+      .inside_token = record.route.inside_token,
       .traffic_token = row.allow_public_traffic ? "" : record.route.traffic_token,
       .lifecycle = {.auto_pause = row.auto_pause,
                     .auto_pause_memory = row.auto_pause_memory,

@@ -1,5 +1,6 @@
 // What a new server process makes of the old one's sandboxes: rows against the engine.
 #include "sandbox/manager_fixture.h"
+#include "sandbox/secrets.h"
 
 namespace caisson::sandbox {
 namespace {
@@ -64,6 +65,22 @@ TEST_F(RestartTest, PausedAndSaved) {
               what == std::string("saved") ? "memory" : what);
     EXPECT_TRUE(Wait(manager_->Connect("admin", id, {}))->resumed);
     StopServer();
+  }
+}
+
+TEST_F(RestartTest, EnvdsOfServersWithoutInsideTokens) {
+  for (bool paused : {false, true}) {
+    std::string id = Leave(paused);
+    envd_.asks_for = AccessToken("secret", id);
+    if (paused) EngineHas(id, "saved");
+    StartServer();
+    if (paused) {
+      EXPECT_TRUE(Wait(manager_->Connect("admin", id, {}))->resumed);
+    }
+    EXPECT_TRUE(Until([&] { return envd_.asks_for == InsideToken("secret", id); })) << paused;
+    StopServer();
+    envd_.asks_for.reset();
+    engine_.instances.clear();
   }
 }
 

@@ -105,17 +105,24 @@ Task<Status> Manager::Impl::InitEnvd(store::SandboxRow row, std::string owner,
   const Template* from = templates_.Find(row.template_id);
   if (!from) co_return Fail(Code::kNotFound, "template '{}' not found", row.template_id);
   EnvdSettings settings{.sandbox_id = row.id,
-                        .access_token = row.secure ? AccessToken(secret_, row.id) : "",
+                        .access_token = row.secure ? InsideToken(secret_, row.id) : "",
                         .env = MakeEnv(*from, row),
                         .user = from->user,
                         .workdir = from->workdir,
                         .output_kbps = row.output_kbps,
                         .reset_identity = reset_identity};
-  CO_TRY_ASSIGN(UniqueFd socket, co_await DialEnvd(row.id));
-  co_return co_await WithDeadline(std::chrono::milliseconds(config_.envd_timeout_ms),
-                                  "telling envd whose it is",
-                                  envd_.Init(std::move(socket), std::move(settings),
-                                             owner.empty() ? "" : AccessToken(secret_, owner)));
+  auto tell = [&](std::string token) -> Task<Status> {
+    CO_TRY_ASSIGN(UniqueFd socket, co_await DialEnvd(row.id));
+    co_return co_await WithDeadline(std::chrono::milliseconds(config_.envd_timeout_ms),
+                                    "telling envd whose it is",
+                                    envd_.Init(std::move(socket), settings, std::move(token)));
+  };
+  if (owner.empty()) co_return co_await tell("");
+  Status told = co_await tell(InsideToken(secret_, owner));
+  // Those that were started before there were inside tokens have the one of their clients.
+  if (!told && told.error().code() == Code::kUnauthenticated)
+    told = co_await tell(AccessToken(secret_, owner));
+  co_return told;
 }
 
 Task<Result<UniqueFd>> Manager::Impl::DialEnvd(std::string id) {

@@ -39,6 +39,10 @@ std::string AccessToken(std::string_view secret, std::string_view sandbox_id) {
   return Derive(secret, "envd", sandbox_id);
 }
 
+std::string InsideToken(std::string_view secret, std::string_view sandbox_id) {
+  return Derive(secret, "inside", sandbox_id);
+}
+
 std::string TrafficToken(std::string_view secret, std::string_view sandbox_id) {
   return Derive(secret, "traffic", sandbox_id);
 }

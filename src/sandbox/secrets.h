@@ -14,6 +14,10 @@ Result<std::string> LoadSecret(const std::string& data_dir);
 
 // What a client of envd sends as X-Access-Token.
 std::string AccessToken(std::string_view secret, std::string_view sandbox_id);
+// What envd itself asks for. SECURITY: a copy of a sandbox has all that was in its origin's memory,
+// so the access token stays outside: the gateway takes this in its place, which opens no door of
+// ours.
+std::string InsideToken(std::string_view secret, std::string_view sandbox_id);
 // What a client of a private port sends as e2b-traffic-access-token.
 std::string TrafficToken(std::string_view secret, std::string_view sandbox_id);
 

@@ -26,6 +26,8 @@ TEST(Secrets, AreMadeOnceAndGiveDifferentTokens) {
   EXPECT_EQ(AccessToken(secret, "i1"), token);
   EXPECT_NE(AccessToken(secret, "i2"), token);
   EXPECT_NE(TrafficToken(secret, "i1"), token);
+  EXPECT_NE(InsideToken(secret, "i1"), token);
+  EXPECT_NE(InsideToken(secret, "i1"), TrafficToken(secret, "i1"));
   EXPECT_NE(AccessToken("other", "i1"), token);
 }
 

@@ -86,7 +86,7 @@ _GROUPS: dict[str, list[tuple[int, str, str]]] = {
     ],
     "state": [
         (43, "snapshots of others, equal randomness after a fork", BLOCKED),
-        (44, "what a deleted sandbox left on the disk", BLOCKED),
+        (44, "what a deleted sandbox left on the disk and in the network", BLOCKED),
     ],
     "secrets": [
         (45, "planted keys and tokens: environment, files, memory, logs, database", BLOCKED),

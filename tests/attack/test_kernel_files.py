@@ -138,6 +138,14 @@ def test_kernel_memory_and_keys_are_hidden(guest: Guest):
         "/sys/devices/virtual/block",
     ):
         assert guest.run(f"ls -A {path} 2>/dev/null").out == "", path
+    # Disks, cards and the machine itself, with their serial numbers.
+    devices = set(guest.run("ls /sys/devices").out.split())
+    buses = [name for name in devices if name.startswith(("ACPI", "LNXSYSTM", "pci", "platform", "pnp", "virtio"))]
+    for path in (*(f"/sys/devices/{bus}" for bus in buses), "/sys/devices/virtual/dmi"):
+        assert guest.run(f"ls -A {path} 2>/dev/null").out == "", path
+    found = guest.run("find -L /sys/block /sys/class/block /sys/class/dmi /sys/class/nvme /sys/bus/pci/devices "
+                      "-maxdepth 3 -name serial -o -maxdepth 3 -name '*_serial' -o -maxdepth 3 -name wwid 2>/dev/null")
+    assert found.out == "", found.out
     addresses = guest.run("cut -d' ' -f1 /proc/kallsyms 2>/dev/null | sort -u").out.split()
     assert addresses in ([], ["0" * 16]), addresses[:5]
     assert guest.run("dmesg").code != 0

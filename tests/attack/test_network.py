@@ -257,7 +257,8 @@ def packet(source, target, payload):
 results = {}
 own, target, forged = args
 try:
-    s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+    s.setsockopt(socket.IPPROTO_IP, socket.IP_HDRINCL, 1)
     for source in forged:
         try:
             s.sendto(packet(source, target, b"forged"), (target, 0))

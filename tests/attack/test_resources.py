@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from e2b import InvalidArgumentException
@@ -319,6 +320,45 @@ def test_inotify_of_one_is_not_that_of_all(guest: Guest, world: World):
         assert out == b"True\n", err
     finally:
         end()
+
+
+MANY_DESCRIPTORS = """
+import signal, socket, time
+children = []
+for _ in range(150):
+    children.append(os.fork())
+    if children[-1] == 0:
+        for _ in range(1000): os.dup(0)
+        signal.pause()
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end = time.monotonic() + args[0]
+sent = 0
+while time.monotonic() < end:
+    try: sent += s.sendto(b"x", ("10.1.2.3", 9999))
+    except OSError: pass
+    time.sleep(0.01)
+print(json.dumps(sent), flush=True)
+for child in children: os.kill(child, signal.SIGKILL)
+"""
+
+
+def seconds_of(pid: int) -> float:
+    """Of a CPU, that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@probe(26)
+def test_many_descriptors_do_not_keep_the_engine_busy(guest: Guest, world: World, server: CaissonServer):
+    """It looks for the process that tried something in vain, and serves nobody meanwhile: not for longer than is due."""
+    engine = next(pid for pid in server.program_pids()
+                  if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"caisson: engine"))
+    before = seconds_of(engine)
+    begun = time.monotonic()
+    assert guest.python(MANY_DESCRIPTORS, 6, timeout=90) > 20
+    share = (seconds_of(engine) - before) / (time.monotonic() - begun)
+    assert share < 0.3, f"the engine computed for {share:.0%} of the time"
+    neighbour_answers(world)
 
 
 @probe(27)

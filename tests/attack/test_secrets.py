@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import hashlib
+import hmac
 import os
 import sqlite3
+import urllib.request
 import uuid
+from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from guest import Guest
@@ -12,6 +19,7 @@ from probes import probe
 from world import World
 
 from support.envd import Envd
+from support.hunt import memory_of
 from support.rest import Rest
 from support.server import CaissonServer
 
@@ -76,6 +84,91 @@ def test_ones_own_token_is_not_in_the_environment(guest: Guest):
     assert token not in guest.run("env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null").out
     hits = guest.run(f"grep -rl {token[:10]} /home /root /etc /run /var /.caisson 2>/dev/null").out
     assert hits == "", hits
+
+
+def known_inside(server: CaissonServer, made: dict, calls: bytes, words: list[str]) -> list[str]:
+    """Where root in a sandbox finds one of these words."""
+    reversed_words = [word.encode()[::-1].hex() for word in words]
+    looked, found = Guest(server, made, "root", calls).python(SEARCH, reversed_words, timeout=100)
+    assert looked > 500
+    return found
+
+
+def written_in(directory: Path, words: list[str]) -> list[str]:
+    """The files that have one of these words in them."""
+    found, looked = [], 0
+    for path in directory.rglob("*"):
+        if path.is_file():
+            looked += 1
+            content = path.read_bytes()
+            found += [str(path) for word in words if word.encode() in content]
+    assert looked > 1
+    return found
+
+
+def inside_token(server: CaissonServer, made: dict) -> str:
+    """What envd asks for, as src/sandbox/secrets.cc makes it."""
+    secret = (server.data_dir / "secret").read_text().strip()
+    return hmac.new(secret.encode(), f"inside:{made['sandboxID']}".encode(), "sha256").hexdigest()
+
+
+@probe(45)
+@pytest.mark.timeout(300)
+def test_no_token_enters_a_sandbox_or_its_copies(server: CaissonServer, rest: Rest, calls: bytes, world):
+    """A copy has all that was in its origin's memory. So what a client proves itself with, by header or by
+    signature, stays outside; and what envd takes in its place, which the copies do have, opens nothing."""
+    family = [rest.create(timeout=600)]
+    try:
+        for _ in range(2):  # a copy, and a copy of the copy
+            sandbox = Guest(server, family[-1], "root", calls).sandbox
+            sandbox.files.write("/root/note", "by header")
+            for _ in range(20):  # many requests, many buffers
+                with urllib.request.urlopen(sandbox.download_url("/root/note", user="root"), timeout=30) as signed:
+                    assert signed.read() == b"by header"
+            forked = rest.post(f"/sandboxes/{sandbox.sandbox_id}/fork", {"count": 1, "timeout": 600})
+            assert forked.status == 201, forked
+            family.append(forked.json()[0]["sandbox"])
+        tokens = [made["envdAccessToken"] for made in family]
+        inside = [inside_token(server, made) for made in family]
+        for made, own in zip(family, inside, strict=True):
+            assert known_inside(server, made, calls, tokens) == []
+            assert known_inside(server, made, calls, [own]) != []  # what is there, the search finds
+        assert rest.post(f"/sandboxes/{family[-1]['sandboxID']}/pause", {}).status == 204
+        assert written_in(server.data_dir / "engine/saved", tokens) == []
+        assert written_in(server.data_dir / "engine/saved", inside) != []
+        assert known_inside(server, family[-1], calls, tokens) == []  # connecting resumes
+        for made, own in zip(family, inside, strict=True):
+            envd = Envd(server, made)
+            assert envd.unary("process.Process/List", {}, token=own).status == 401
+            for token, status in ((own, 401), (made["envdAccessToken"], 200)):
+                digest = hashlib.sha256(f"/root/note:read:root:{token}".encode()).digest()
+                signature = quote("v1_" + base64.b64encode(digest).decode().rstrip("="), safe="")
+                signed = f"/files?path=/root/note&username=root&signature={signature}"
+                assert envd.request("GET", signed, token=None).status == status
+    finally:
+        for made in family:
+            rest.kill(made)
+
+
+@probe(45)
+@pytest.mark.timeout(120)
+def test_who_handles_what_sandboxes_send_knows_no_secret(server: CaissonServer, world):
+    """The engine, and above all its resolver, which reads whatever a guest likes to send."""
+    secret = (server.data_dir / "secret").read_text().strip()
+    titles = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().strip(b"\0").decode() for pid in server.program_pids()}
+    others = {pid: title for pid, title in titles.items() if title.startswith("caisson: ")}
+    assert {"caisson: engine", "caisson: launcher", "caisson: resolver"} <= set(others.values())
+    for pid, title in others.items():
+        with contextlib.suppress(ProcessLookupError, FileNotFoundError):  # a launcher may end
+            for piece in memory_of(pid):
+                assert server.api_key.encode() not in piece and secret.encode() not in piece, title
+    resolver = next(pid for pid, title in others.items() if title == "caisson: resolver")
+    assert Path(f"/proc/{resolver}/environ").read_bytes() == b""
+    status = dict(line.split(":\t", 1) for line in Path(f"/proc/{resolver}/status").read_text().splitlines())
+    assert status["Uid"].split()[0] != "0" and int(status["CapEff"], 16) == 0 and status["NoNewPrivs"] == "1"
+    assert status["Seccomp"] == "2"
+    opened = {os.readlink(entry).split(":")[0] for entry in Path(f"/proc/{resolver}/fd").iterdir() if int(entry.name) > 2}
+    assert opened <= {"socket", "anon_inode"}, opened
 
 
 @probe(45)

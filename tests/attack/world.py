@@ -136,7 +136,7 @@ class World:
     def strangers(self) -> list[str]:
         """Processes on the host that come from the server and are neither its own nor in the cgroup
         of a sandbox: where one would be that got out."""
-        program, tag = executable_of(self.server.process.pid), census.tag_of(self.server)
+        programs, tag = set(self.server.program_pids()), census.tag_of(self.server)
         found = []
         for pid in process_tree(self.server.process.pid):
             try:
@@ -144,7 +144,7 @@ class World:
                 name = Path(f"/proc/{pid}/comm").read_text().strip()
             except OSError:
                 continue  # it has just ended
-            if not inside and executable_of(pid) not in ("", program):
+            if not inside and pid not in programs and executable_of(pid):
                 found.append(f"{pid} {name}")
         return found
 

@@ -14,7 +14,7 @@ from support.cli import caisson
 from support.envd import Envd
 from support.postgres import Postgres
 from support.rest import Rest
-from support.server import CaissonServer, ServerError
+from support.server import CaissonServer, ServerError, server_user
 from support.streams import Stream
 from support.work import Platform
 
@@ -52,10 +52,11 @@ def test_sandboxes_outlive_the_server(postgres: Postgres, make_server, how: str)
 @pytest.mark.timeout(120)
 def test_the_server_is_who_it_runs_as(postgres: Postgres, make_server):
     """Peer authentication: the socket tells PostgreSQL that it is the server's own user."""
-    if not postgres.query("SELECT 1 FROM pg_roles WHERE rolname = 'nobody'"):
-        postgres.query("CREATE ROLE nobody LOGIN")
-    database = postgres.create_database(owner="nobody")
-    url = postgres.socket_url(database, "nobody")
+    user = server_user()
+    if not postgres.query(f"SELECT 1 FROM pg_roles WHERE rolname = '{user}'"):
+        postgres.query(f"CREATE ROLE {user} LOGIN")
+    database = postgres.create_database(owner=user)
+    url = postgres.socket_url(database, user)
     server = make_server(["--database-url", url], {})
     rest = Rest(server)
     made = rest.create()

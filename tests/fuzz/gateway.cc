@@ -36,10 +36,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)gateway::IsUpgrade(request.head);
     (void)gateway::AnswerPreflight(request.head);
     auto fields = gateway::SignedFields::From(request.head);
-    fields.signature = gateway::Sign(fields, "token");
-    fuzz::Check(gateway::IsSignedWith(fields, "token"), "our own signature does not hold");
-    fuzz::Check(!gateway::IsSignedWith(fields, "nekot"), "a signature holds for every token");
-    auto inside = gateway::ForSandbox(request.head, {"10.0.0.1", true, "localhost:${PORT}", 80});
+    auto signer = fields.signer();
+    std::string signature = signer.Sign("token");
+    fuzz::Check(http::IsFileSignature(signature), "our own signature is taken for none");
+    fuzz::Check(signer.Made(signature, "token"), "our own signature does not hold");
+    fuzz::Check(!signer.Made(signature, "nekot"), "a signature holds for every token");
+    auto inside = gateway::ForSandbox(request.head, {.peer_address = "10.0.0.1",
+                                                     .tls = true,
+                                                     .mask_request_host = "localhost:${PORT}",
+                                                     .port = 80,
+                                                     .access_token = "outside",
+                                                     .inside_token = "inside"});
+    fuzz::Check(inside.headers.Value("X-Access-Token") != "outside", "a token goes inside");
     for (const auto& [name, value] : inside.headers)
       fuzz::Check(!fuzz::IsSecret(name, value), "a key of the server reaches a sandbox");
     fuzz::Check(!inside.headers.Has("Transfer-Encoding"), "framing reaches a sandbox");

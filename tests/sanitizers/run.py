@@ -16,6 +16,7 @@ to have its share of them covered; a smaller one is not measured.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -56,9 +57,13 @@ def findings() -> list[tuple[str, str]]:
     """What the programs said, apart from what the tests saw."""
     found = [(path.name, path.read_text(errors="replace")) for path in sorted(REPORTS.glob("report.*"))]
     for path in sorted(REPORTS.glob("*.server.log")):
-        lines = [line for line in path.read_text(errors="replace").splitlines() if "envd_exited" in line]
+        log = path.read_text(errors="replace")
+        lines = [line for line in log.splitlines() if "envd_exited" in line]
         if lines:
             found.append((path.name, "envd ended by itself:\n" + "\n".join(lines)))
+        said = re.search(r"(ERROR: \w+Sanitizer|runtime error:)[\s\S]{0,4000}", log)  # caisson-net
+        if said:
+            found.append((path.name, said[0]))
     return found
 
 
@@ -74,7 +79,7 @@ def run_unit_tests(env: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def measure() -> list[line_coverage.Verdict]:
-    programs = [BUILD / "bin/caisson", *(BUILD / "tests" / name for name in UNIT_TESTS)]
+    programs = [BUILD / "bin/caisson", BUILD / "bin/caisson-net", *(BUILD / "tests" / name for name in UNIT_TESTS)]
     files = line_coverage.by_file(line_coverage.measure(PROFILES, programs, BUILD), ROOT / "src")
     verdicts = line_coverage.judge(files)
     print("\n".join(f"| {verdict}" for verdict in verdicts))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import ipaddress
 import os
 import re
 import signal
 import socket
 from pathlib import Path
 
+from support.connections import connections
 from support.server import CaissonServer
 from support.waiting import GONE_DEADLINE_S, wait_until_gone
 
@@ -86,6 +88,16 @@ def _backing_file(device: Path) -> str:
         return ""
 
 
+def _connections_of_nobody() -> list[str]:
+    """Connections that begin at an address of sandboxes which none has at the moment."""
+    found = connections()  # before the slots: a new sandbox has its slot first
+    taken = {p.name for p in _entries("/run/caisson/slots")}
+    network = ipaddress.ip_network("198.18.0.0/15")
+    numbers = {one: (int(ipaddress.ip_address(one.source)) - int(network[0]) - 1) // 2
+               for one in found if ipaddress.ip_address(one.source) in network}
+    return [str(one) for one, number in numbers.items() if str(number) not in taken]
+
+
 def take(server: CaissonServer) -> dict[str, list[str]]:
     """Kinds of things with their names; kinds without any are left out."""
     tag, data_dir = tag_of(server), str(server.data_dir)
@@ -104,6 +116,7 @@ def take(server: CaissonServer) -> dict[str, list[str]]:
         "links": [name for name in links if name.rpartition("-")[2] not in resolver],
         "loops": [p.name for p in _entries("/sys/block") if _backing_file(p).startswith(data_dir)],
         "files": [p.name for p in _entries(data_dir + "/engine/sandboxes")],
+        "connections": _connections_of_nobody(),
         "mounts": [
             line
             for line in Path("/proc/self/mountinfo").read_text().splitlines()

@@ -25,7 +25,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.server import free_port, release_port
+from support.server import free_port, release_port, server_user
 
 START_DEADLINE_S = 60
 STOP_DEADLINE_S = 30
@@ -106,7 +106,7 @@ class Postgres:
         )
         password_file.unlink()
         access = self.data / "pg_hba.conf"
-        access.write_text("local all nobody peer\n" + access.read_text())
+        access.write_text(f"local all {server_user()} peer\n" + access.read_text())
         lines = [f"{name} = '{value}'" for name, value in SETTINGS.items()]
         lines += [f"port = {self.port}", f"unix_socket_directories = '{self.directory}'"]
         with open(self.data / "postgresql.conf", "a") as settings:

@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import json
 import os
+import pwd
 import random
 import re
 import shutil
@@ -117,11 +118,26 @@ def process_tree(root: int) -> list[int]:
     return tree
 
 
+def server_user() -> str:
+    """Who the server process is, with the setting `user` as it comes."""
+    try:
+        return pwd.getpwnam("caisson").pw_name
+    except KeyError:
+        return "nobody"
+
+
 def executable_of(pid: int) -> str:
     try:
         return os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
     except OSError:
         return ""
+
+
+def programs_of(root: int) -> list[int]:
+    """`root` and its descendants that are programs of ours, not of sandboxes."""
+    program = executable_of(root)
+    ours = {program, str(Path(program).with_name("caisson-net"))} if program else set()
+    return [pid for pid in process_tree(root) if pid == root or executable_of(pid) in ours]
 
 
 class CaissonServer:
@@ -241,25 +257,24 @@ class CaissonServer:
 
     @staticmethod
     def _kill_programs(root: int) -> None:
-        """Kills `root` and its descendants that are the caisson program (not the sandboxes)."""
-        program = executable_of(root)
-        pids = [p for p in process_tree(root) if p == root or executable_of(p) == program]
+        """Kills `root` and its descendants that are programs of ours (not the sandboxes)."""
+        pids = programs_of(root)
+        programs = {executable_of(pid) for pid in pids} - {""}
         for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
         deadline = time.monotonic() + 30
-        while any(executable_of(p) == program and program for p in pids[1:]):
+        while any(executable_of(pid) in programs for pid in pids[1:]):
             if time.monotonic() > deadline:
                 raise ServerError(f"processes {pids} survived SIGKILL")
             time.sleep(0.02)
 
     def program_pids(self) -> list[int]:
-        """Pids of the server process and the engine process."""
+        """Pids of the server process, the engine process and those of the engine, in this order."""
         assert self.process is not None
-        program = executable_of(self.process.pid)
-        return [p for p in process_tree(self.process.pid) if executable_of(p) == program]
+        return programs_of(self.process.pid)
 
     def close(self) -> None:
         """Kills every sandbox, stops the server and removes its files."""

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from support.server import free_port, release_port
+from support.server import free_port, release_port, server_user
 
 READY_S = 30
 # What a login may run. SSH_ORIGINAL_COMMAND is what the client asked for.
@@ -41,7 +41,7 @@ class Sshd:
         self.log.touch()
         self.hold = self.folder / "hold"  # while it is there, nobody is answered
         self.client_key = self._keygen("client")
-        shutil.chown(self.client_key, "nobody")  # the server's user
+        shutil.chown(self.client_key, server_user())
         self._configure(repositories, self._keygen("host"), accept_protocol)
         self.known_hosts = self.trust((self.folder / "host.pub").read_text())
         self.process = self._start()
