@@ -44,6 +44,7 @@ enum Option : uint32_t {
   kExternal = 37,
   kEmptyNamespaces = 38,
   kFreezeCgroup = 44,
+  kTcpSkipInFlight = 46,
   kTcpClose = 52,
   kNetworkLock = 64,
 };
@@ -81,6 +82,7 @@ WireWriter CommonOptions(int images) {
       .Number(kManageCgroupsMode, kIgnoreCgroups)
       .Number(kEmptyNamespaces, CLONE_NEWNET)
       .Number(kTcpClose, 1)
+      .Number(kTcpSkipInFlight, 1)  // cut, like those that a program inside has accepted
       .Number(kNetworkLock, kSkipNetworkLock);
   return options;
 }

@@ -106,6 +106,33 @@ def test_a_stream_is_cut_by_a_pause(rest: Rest):
             list(stream)
 
 
+UNACCEPTED = """
+import os, socket, time
+server = socket.create_server(("127.0.0.1", 4000))
+waiting = [socket.create_connection(("127.0.0.1", 4000)) for _ in range(3)]
+open("/tmp/ready", "w").close()
+while not os.path.exists("/tmp/go"):
+    time.sleep(0.01)
+fresh = socket.create_connection(("127.0.0.1", 4000))
+fresh.sendall(b"fresh")
+fresh.shutdown(socket.SHUT_WR)
+print(server.accept()[0].makefile().read(), [one.recv(1) for one in waiting], flush=True)
+"""
+
+
+def test_connections_that_nobody_accepted_do_not_stand_in_the_way(rest: Rest):
+    """They end like all others; the server inside goes on."""
+    with rest.sandbox() as made:
+        envd = Envd(rest.server, made)
+        sent = envd.request("POST", "/files?path=/tmp/unaccepted.py", UNACCEPTED.encode(), OCTETS)
+        assert sent.status == 200, sent
+        envd.run("nohup python3 /tmp/unaccepted.py > /tmp/said 2>&1 & until [ -e /tmp/ready ]; do sleep 0.01; done")
+        pause(rest, made)
+        connect(rest, made)
+        said = envd.run("touch /tmp/go; until [ -s /tmp/said ]; do sleep 0.01; done; cat /tmp/said")[0]
+        assert said == b"fresh [b'', b'', b'']\n"
+
+
 def test_the_clock_is_right_after_a_resume(rest: Rest):
     with rest.sandbox() as made:
         envd = Envd(rest.server, made)
