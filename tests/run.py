@@ -20,20 +20,21 @@ There is none for losses, crashes and reports of sanitizers (tests/runner/opinio
 from __future__ import annotations
 
 import argparse
-import ctypes
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from runner import machine, opinion  # noqa: E402
+from runner import machine, opinion, sanitized  # noqa: E402
 from runner.hunt import hunt  # noqa: E402
+from runner.lanes import Ended, inherit_orphans, run_side_by_side  # noqa: E402
 from runner.opinion import Failure  # noqa: E402
 from runner.outcome import WHOLE, Outcome, shown  # noqa: E402
 from runner.program import RESULTS, OutOfTime, run_suite  # noqa: E402
@@ -42,6 +43,7 @@ from runner.suites import ROOT, VENV, Suite, all_suites, select  # noqa: E402
 NODE_MAJOR = 20  # what the newest E2B SDK needs
 MINUTES = 80  # CI gives 90, and what was found by then has to be told
 SLOWEST = 10
+SIDE_BY_SIDE = 2  # suites; each keeps several processes busy by itself, and waits now and then
 
 
 # ---- set-up ---------------------------------------------------------------------------------
@@ -82,6 +84,10 @@ def prepare(chosen: list[tuple[Suite, str]]) -> None:
         prepare_python()
     if any(suite.kind == "node" or suite.node for suite, _ in chosen):
         prepare_node(os.environ["PATH"])
+    targets = [target for suite, _ in chosen for target in suite.sanitized]
+    if targets:
+        print("preparing build-asan", flush=True)
+        sanitized.build(*targets)
 
 
 # ---- a run ----------------------------------------------------------------------------------
@@ -97,24 +103,25 @@ class Run:
         self.failed: list[Failure] = []
         self.unstable: list[Failure] = []
         self.slowest: list[tuple[float, str]] = []
-        self.slowness = machine.slowness()
+        self.slowness = min(machine.SLOWEST, machine.slowness() * SIDE_BY_SIDE)
         begun = float(os.environ.get("TEST_BEGUN") or time.time())  # ./test has built meanwhile
         self.until = time.monotonic() + (60 * MINUTES - (time.time() - begun) if limited else float("inf"))
         os.environ["TEST_SLOWNESS"] = f"{self.slowness:.2f}"
 
-    def suite(self, suite: Suite, case: str) -> None:
-        begun = time.monotonic()
-        try:
-            outcome = run_suite(suite, case, self.quick, self.slowness, self.until)
-        except (KeyboardInterrupt, OutOfTime):
-            self.failed.append(Failure(suite, WHOLE, "was running when the whole run was stopped"))
-            raise
-        print(f"{suite.name:20} {outcome.summary():40} {time.monotonic() - begun:7.1f} s", flush=True)
-        for line in outcome.figures:
-            print(f"  {line}", flush=True)
-        self._add(suite, outcome)
+    def suites(self, chosen: list[tuple[Suite, str]]) -> None:
+        def work(suite: Suite, case: str) -> Outcome:
+            return run_suite(suite, case, self.quick, self.slowness, self.until)
 
-    def _add(self, suite: Suite, outcome: Outcome) -> None:
+        with closing(run_side_by_side(chosen, SIDE_BY_SIDE, work)) as all_ended:
+            for ended in all_ended:
+                self._add(ended)
+                if ended.out_of_time:
+                    raise OutOfTime
+
+    def _add(self, ended: Ended) -> None:
+        suite, outcome = ended.suite, ended.outcome
+        print(f"{suite.name:20} {outcome.summary():40} {ended.seconds:7.1f} s, {ended.processor_seconds:7.1f} s of CPU",
+              *outcome.figures, sep="\n  ", flush=True)
         self.passed += outcome.passed
         self.skipped += [f"{suite.name}: {name}" for name in outcome.skipped]
         self.failed += [Failure(suite, *failed) for failed in outcome.failed]
@@ -157,14 +164,13 @@ def run(chosen: list[tuple[Suite, str]], size: str, strict: bool) -> int:
     run = Run(size == "quick", limited=size != "full")
     try:
         prepare(chosen)
-        for suite, case in chosen:
-            run.suite(suite, case)
+        run.suites(chosen)
         if not strict:
             run.second_opinion()
     except KeyboardInterrupt:
         run.stopped("interrupted")
     except OutOfTime:
-        run.stopped(f"stopped after {MINUTES} minutes: the suites that are not listed did not run")
+        run.stopped(f"stopped after {MINUTES} minutes: the suites that are not listed did not end")
     except (subprocess.SubprocessError, OSError) as error:
         run.stopped(f"could not be set up: {error}")
     return run.tell()
@@ -181,7 +187,7 @@ def main() -> int:
     filters = options.words[1:] if size else options.words
     os.environ.update(PATH=f"{VENV / 'bin'}:{os.environ['PATH']}", PYTHONDONTWRITEBYTECODE="1", PYTHONUNBUFFERED="1",
                       TEST_SIZE="full" if size == "full" else "gate")
-    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER, see end_leftovers()
+    inherit_orphans()  # see end_leftovers()
     # Who starts us in the background has it ignored, and all we start would ignore it, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     RESULTS.mkdir(parents=True, exist_ok=True)

@@ -24,9 +24,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from runner import sanitized  # noqa: E402
+from runner.sanitized import TREE as BUILD  # noqa: E402
+from runner.suites import ROOT  # noqa: E402
+
 HERE = ROOT / "tests/fuzz"
-BUILD = ROOT / "build-asan"
 ARTIFACTS = ROOT / "build/test-results/fuzz"
 
 DICTIONARIES = {"http": "http.dict", "gateway": "http.dict", "git_broker": "http.dict", "connect": "json.dict", "e2b_body": "json.dict",
@@ -47,12 +51,6 @@ class Finding:
 
 def targets() -> list[str]:
     return re.findall(r"^caisson_fuzzer\((\w+)\)", (HERE / "CMakeLists.txt").read_text(), re.MULTILINE)
-
-
-def build(names: list[str]) -> None:
-    # Each time: the preset may have changed since the folder was made.
-    subprocess.run(["cmake", "--preset", "asan"], cwd=ROOT, check=True, timeout=120, stdout=subprocess.DEVNULL)
-    subprocess.run(["ninja", "-C", str(BUILD), *(f"fuzz_{name}" for name in names)], check=True, timeout=2400)
 
 
 def describe(log: str) -> str:
@@ -111,7 +109,7 @@ def main() -> int:
     parser.add_argument("words", nargs="*", default=[word for word in [os.environ.get("TEST_CASE")] if word])
     options = parser.parse_args()
     names = [name for name in targets() if not options.words or any(word in name for word in options.words)]
-    build(names)
+    sanitized.build(*(f"fuzz_{name}" for name in names))
     ARTIFACTS.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as thrown_away, ThreadPoolExecutor(options.jobs) as pool:
         found = BUILD / "corpus" if options.seconds else Path(thrown_away)

@@ -14,6 +14,9 @@ BUILD = ROOT / "build"
 VENV = BUILD / "venv"
 
 PYTEST = (str(VENV / "bin/python"), "-m", "pytest", "-p", "no:cacheprovider", "-c", "tests/pytest.ini")
+# Of what suites with a server cannot count (envd is out of reach inside its sandbox) or cannot bring about.
+SANITIZED_TESTS = ("envd_test",)
+SANITIZED = ("caisson", "caisson-envd", *SANITIZED_TESTS)
 SILENCE_S = 300  # in which at least one case of a suite ends
 
 
@@ -28,10 +31,12 @@ class Suite:
     command: tuple[str, ...]
     quick: bool = False  # has a part that `./test quick` runs
     node: bool = False  # needs node and npm
+    whole_host: bool = False  # counts things of the whole host, or burdens it: no suite runs beside it
     silence: int = SILENCE_S
     # What runs single cases when their names follow; without it a failed case has had its one chance.
     alone: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict, hash=False)
+    sanitized: tuple[str, ...] = ()  # targets of build-asan, built before any suite runs
 
 
 def workers(count: int, dist: str = "worksteal") -> tuple[str, ...]:
@@ -51,8 +56,8 @@ SUITES = [
     Suite("api", "pytest", (*workers(3), "tests/api"), quick=True, alone=PYTEST),
     Suite("web", "vitest", ("web/test",), quick=True, node=True, alone=("web/test",)),
     Suite("page", "pytest", (*workers(2), "tests/page"), quick=True, alone=PYTEST),
-    Suite("integrity", "pytest", (*workers(3), "tests/integrity"), silence=900),
-    Suite("attack", "pytest", (*workers(2, "loadfile"), "tests/attack"), alone=PYTEST),
+    Suite("integrity", "pytest", (*workers(3), "tests/integrity"), whole_host=True, silence=900),
+    Suite("attack", "pytest", (*workers(2, "loadfile"), "tests/attack"), whole_host=True, alone=PYTEST),
 ]
 
 
@@ -79,8 +84,8 @@ def node_suites() -> list[Suite]:
 def script_suites() -> list[Suite]:
     """The builds with sanitizers. What a fuzzer finds stays found: it has no second opinion."""
     sanitizers = ("tests/sanitizers/run.py",)
-    return [Suite("fuzz", "script", ("tests/fuzz/run.py",), silence=1800),
-            Suite("sanitizers", "script", sanitizers, alone=sanitizers, silence=1800)]
+    return [Suite("fuzz", "script", ("tests/fuzz/run.py",), silence=1800, sanitized=("fuzzers",)),
+            Suite("sanitizers", "script", sanitizers, alone=sanitizers, silence=1800, sanitized=SANITIZED)]
 
 
 def all_suites() -> list[Suite]:

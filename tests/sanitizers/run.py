@@ -25,23 +25,19 @@ from pathlib import Path
 
 import line_coverage
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build-asan"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from runner import sanitized  # noqa: E402
+from runner.sanitized import TREE as BUILD  # noqa: E402
+from runner.suites import ROOT, SANITIZED, SANITIZED_TESTS  # noqa: E402
+
 REPORTS = BUILD / "reports"
 PROFILES = BUILD / "profiles"
-# Of what the suites cannot count (envd is out of reach inside its sandbox) or cannot bring about.
-UNIT_TESTS = ["envd_test"]
 # What is about programs in the sandbox, about time or about the host tells nothing more here.
 ELSEWHERE = ("e2e/test_deploy", "e2e/test_kernels", "e2e/test_large_memory", "e2e/test_neighbours", "e2e/test_readme",
              "e2e/test_tools_inside", "work/test_build_frameworks")
 SUITES = ["tests/e2e", "tests/sdk/python", "tests/api", "tests/work",
           *(f"--ignore=tests/{name}.py" for name in ELSEWHERE)]
-
-
-def build() -> None:
-    # Each time: the preset may have changed since the folder was made.
-    subprocess.run(["cmake", "--preset", "asan"], cwd=ROOT, check=True, timeout=120, stdout=subprocess.DEVNULL)
-    subprocess.run(["ninja", "-C", str(BUILD), "caisson", "caisson-envd", *UNIT_TESTS], check=True, timeout=2400)
 
 
 def environment() -> dict[str, str]:
@@ -70,7 +66,7 @@ def findings() -> list[tuple[str, str]]:
 def run_unit_tests(env: dict[str, str]) -> list[tuple[str, str]]:
     """The output of those that failed."""
     failed = []
-    for name in UNIT_TESTS:
+    for name in SANITIZED_TESTS:
         ran = subprocess.run([str(BUILD / "tests" / name), "--gtest_brief=1"], cwd=ROOT, env=env, text=True,
                              errors="replace", timeout=300, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if ran.returncode:
@@ -79,7 +75,7 @@ def run_unit_tests(env: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def measure() -> list[line_coverage.Verdict]:
-    programs = [BUILD / "bin/caisson", BUILD / "bin/caisson-net", *(BUILD / "tests" / name for name in UNIT_TESTS)]
+    programs = [BUILD / "bin/caisson", BUILD / "bin/caisson-net", *(BUILD / "tests" / name for name in SANITIZED_TESTS)]
     files = line_coverage.by_file(line_coverage.measure(PROFILES, programs, BUILD), ROOT / "src")
     verdicts = line_coverage.judge(files)
     print("\n".join(f"| {verdict}" for verdict in verdicts))
@@ -108,7 +104,7 @@ def add_to_report(path: str, found: list[tuple[str, str]], verdicts: list[line_c
 
 
 def main() -> int:
-    build()
+    sanitized.build(*SANITIZED)
     shutil.rmtree(REPORTS, ignore_errors=True)
     REPORTS.mkdir()
     REPORTS.chmod(0o1777)  # the server is not root when it writes

@@ -129,6 +129,72 @@ def test_processes_left_behind_are_killed_and_told(tmp_path: Path) -> None:
     assert done.stdout == "1 sleep 4242 0\n"
 
 
+# ---- side by side ---------------------------------------------------------------------------
+
+LANES = """import pathlib, signal, sys, time
+sys.path.insert(0, "{tests}")
+from runner import lanes, program
+from runner.suites import Suite
+program.RESULTS = pathlib.Path("{folder}")
+program.ENDING_S = 1
+begun = time.monotonic()
+def suite(name, script, whole_host=False):
+    return Suite(name, "node", ("bash", "-c", f"{{script}}; echo '<testcase/>' > $JUNIT_XML"), whole_host=whole_host), ""
+def work(suite, case):
+    return program.run_suite(suite, until=begun + 30)
+def told(chosen, most):
+    return [(one.suite.name, one.outcome.summary(), *(text for _, text in one.outcome.failed))
+            for one in lanes.run_side_by_side(chosen, most, work)]
+"""
+
+
+def in_lanes(folder: Path, script: str) -> str:
+    """What a program prints that runs suites side by side, in a process of its own."""
+    whole = LANES.format(tests=TESTS, folder=folder) + script
+    return subprocess.run([sys.executable, "-c", whole], text=True, stdout=subprocess.PIPE, timeout=60, check=True).stdout
+
+
+@pytest.mark.quick
+def test_suites_run_side_by_side(tmp_path: Path) -> None:
+    """Two that wait for each other, and then one for itself, which finds nobody beside it."""
+    wait = "touch {0}; until [ -e {1} ]; do sleep 0.05; done"
+    said = in_lanes(tmp_path, f"""
+a = suite("a", "cd {tmp_path}; {wait.format("one", "two")}")
+b = suite("b", "cd {tmp_path}; {wait.format("two", "one")}; sleep 0.5; rm one two")
+alone = suite("alone", "[ ! -e {tmp_path}/one ] && [ ! -e {tmp_path}/two ] || exit 5", whole_host=True)
+print(sorted(one[:2] for one in told([alone, a, b], 2)[:2]), told([a, b, alone], 2)[2])
+""")
+    assert said == "[('a', '1 passed, 0 failed'), ('b', '1 passed, 0 failed')] ('alone', '1 passed, 0 failed')\n"
+
+
+def test_each_lane_ends_only_what_its_own_suite_left_behind(tmp_path: Path) -> None:
+    said = in_lanes(tmp_path, """
+for one in sorted(told([suite("leaves", "setsid sleep 4242 & true"), suite("stays", "sleep 3 & wait $!")], 2)): print(one)
+""")
+    assert re.fullmatch(r"""\('leaves', '1 passed, 1 failed', 'left processes behind, now killed:\\n\d+ sleep 4242'\)
+\('stays', '1 passed, 0 failed'\)
+""", said), said
+
+
+def test_a_lane_that_dies_is_a_failed_suite(tmp_path: Path) -> None:
+    said = in_lanes(tmp_path, """
+print(told([suite("deadly", "kill -KILL $PPID"), suite("other", "sleep 1")], 2))
+""")
+    assert "('deadly', '0 passed, 1 failed', 'the process that ran this suite died')" in said
+    assert "('other', '1 passed, 0 failed')" in said
+
+
+def test_who_has_enough_stops_what_is_under_way(tmp_path: Path) -> None:
+    said = in_lanes(tmp_path, f"""
+endless = suite("endless", "trap 'touch {tmp_path}/was-told' EXIT; touch {tmp_path}/began; sleep 4242")
+all_ended = lanes.run_side_by_side([suite("quick", "until [ -e {tmp_path}/began ]; do sleep 0.1; done"), endless], 2, work)
+print(next(all_ended).outcome.summary())
+all_ended.close()
+print(time.monotonic() - begun < 25, pathlib.Path("{tmp_path}/was-told").exists(), program.children())
+""")
+    assert said == "1 passed, 0 failed\nTrue True set()\n"
+
+
 # ---- the second opinion ---------------------------------------------------------------------
 
 SAMPLE = """import os, pathlib, pytest, time
