@@ -80,6 +80,7 @@ const std::array kFields = {
     FIELD(resume_reserve_mb),
     FIELD(max_deleted_mb),
     FIELD(min_free_disk_mb),
+    FIELD(hold_free_disk_mb),
     FIELD(max_snapshot_layers),
     FIELD(max_forks),
     FIELD(max_paused_per_key),

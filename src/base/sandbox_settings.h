@@ -36,7 +36,8 @@ struct SandboxSettings {
   int64_t save_timeout_ms = 120'000;    // of one pause, resume or snapshot
   int64_t resume_reserve_mb = 64;       // at hand per launcher where memory is slow to come
   int64_t max_deleted_mb = 1024;        // of deleted files still open; with more no memory is saved
-  int64_t min_free_disk_mb = 512;       // below it nothing is saved or started
+  int64_t min_free_disk_mb = 1024;      // below it nothing is saved or started
+  int64_t hold_free_disk_mb = 512;      // below it those whose disks grow fastest stand still
   int64_t max_snapshot_layers = 64;     // snapshots of sandboxes made from snapshots, how deep
   int64_t max_forks = 100;              // of one request
   int64_t max_paused_per_key = 0;       // 0 = unlimited
@@ -66,7 +67,7 @@ struct SandboxSettings {
   int64_t max_sandbox_output_kbps = 0;
 
   // ---- engine ---------------------------------------------------------------------
-  int64_t launchers = 0;          // processes that build sandboxes; 0 = one per CPU, at most 8
+  int64_t launchers = 0;          // processes that build sandboxes; 0 = one per CPU, at most 8, + 1
   int64_t launcher_queue = 1000;  // sandboxes waiting to be built; more are refused
   std::string network = "auto";   // "auto" = veth + nftables where possible, "none"
   std::string network_cidr = "198.18.0.0/15";

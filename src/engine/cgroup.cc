@@ -201,18 +201,22 @@ Status Cgroup::WaitEmpty(milliseconds timeout) const {
                    "ending its processes");
 }
 
+Status Cgroup::SetFrozen(bool frozen) {
+  return Write(kUnifiedTree, "cgroup.freeze", frozen ? 1 : 0);
+}
+
 Status Cgroup::Freeze(milliseconds timeout) {
   auto deadline = Clock::now() + timeout;
-  TRY(Write(kUnifiedTree, "cgroup.freeze", 1));
+  TRY(SetFrozen(true));
   Status frozen =
       WaitEvent(Directory(kUnifiedTree), id_, "frozen", 1, deadline, "freezing its processes");
-  if (!frozen) TRY(Write(kUnifiedTree, "cgroup.freeze", 0));
+  if (!frozen) TRY(SetFrozen(false));
   return frozen;
 }
 
 Status Cgroup::Thaw(milliseconds timeout) {
   auto deadline = Clock::now() + timeout;
-  TRY(Write(kUnifiedTree, "cgroup.freeze", 0));
+  TRY(SetFrozen(false));
   return WaitEvent(Directory(kUnifiedTree), id_, "frozen", 0, deadline, "thawing its processes");
 }
 

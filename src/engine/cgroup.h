@@ -128,6 +128,8 @@ class Cgroup {
   // Freeze() the sandbox is thawed again.
   Status Freeze(std::chrono::milliseconds timeout);
   Status Thaw(std::chrono::milliseconds timeout);
+  // The same without waiting, and without being taken back.
+  Status SetFrozen(bool frozen);
   Result<bool> frozen() const;
 
   // Asks the kernel to write its pages to swap and to drop what it can read again; best effort.

@@ -46,6 +46,7 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
 
   ExitHandler on_exit_;
   BlockedHandler on_blocked_;
+  HeldHandler on_held_;
   std::function<void()> on_gone_;
 
  private:
@@ -143,6 +144,13 @@ void Client::Impl::Dispatch(Message message) {
       return;
     }
     auto id = GetString(message.head, "id");
+    if (*event == "held") {
+      const json::value* held = message.head.if_contains("held");
+      auto free_mb = GetInt(message.head, "free_mb");
+      if (id && held && held->is_bool() && free_mb && on_held_)
+        on_held_(*id, held->get_bool(), *free_mb);
+      return;
+    }
     auto name = GetString(message.head, "reason");
     if (id && name && on_exit_)
       on_exit_(*id, DecodeExitReason(*name).value_or(ExitReason::kUnknown));
@@ -183,6 +191,7 @@ Client::~Client() = default;
 
 void Client::OnExit(ExitHandler handler) { impl_->on_exit_ = std::move(handler); }
 void Client::OnBlocked(BlockedHandler handler) { impl_->on_blocked_ = std::move(handler); }
+void Client::OnHeld(HeldHandler handler) { impl_->on_held_ = std::move(handler); }
 void Client::OnEngineGone(std::function<void()> handler) { impl_->on_gone_ = std::move(handler); }
 void Client::Start() { impl_->Start(); }
 void Client::Stop() { impl_->Stop(); }

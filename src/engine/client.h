@@ -23,6 +23,10 @@ class Engine {
   // Called on the loop when a sandbox tried to reach what it may not. Set before Start().
   using BlockedHandler = std::function<void(Blocked blocked)>;
   virtual void OnBlocked(BlockedHandler handler) = 0;
+  // Called on the loop when a sandbox begins or ends to stand still for the host's disk, of which
+  // so much is free. Set before Start().
+  using HeldHandler = std::function<void(std::string id, bool held, int64_t free_mb)>;
+  virtual void OnHeld(HeldHandler handler) = 0;
 
   virtual Task<Result<Instance>> Create(Spec spec, std::chrono::milliseconds timeout) = 0;
   virtual Task<Status> Destroy(std::string id) = 0;
@@ -63,6 +67,7 @@ class Client : public Engine {
 
   void OnExit(ExitHandler handler) override;
   void OnBlocked(BlockedHandler handler) override;
+  void OnHeld(HeldHandler handler) override;
   Task<Result<Instance>> Create(Spec spec, std::chrono::milliseconds timeout) override;
   Task<Status> Destroy(std::string id) override;
   Task<Result<std::vector<UniqueFd>>> Dial(std::string id, size_t count) override;

@@ -90,6 +90,12 @@ class BlankImages {
   std::map<int64_t, BlankImage> loaded_;
 };
 
+// Of a mounted disk that nobody wants any more, by a directory of it: what was written to it and is
+// still in memory stays there. Some microseconds; best effort.
+void Discard(int root);
+// What an image takes of the host's disk; it has holes.
+int64_t AllocatedBytes(const std::string& path);
+
 // Owns the image file: unless Keep() was called, the destructor removes it.
 class Disk {
  public:

@@ -46,6 +46,8 @@ struct Spec {
   // "" = an empty disk over the template; else its files, and if it has one its memory, are those
   // of this snapshot.
   std::string snapshot;
+  // Whose it is, for the engine a word: groups take turns at what is slow.
+  std::string group;
 };
 inline constexpr size_t kMaxBootBytes = 160 << 10;
 
@@ -154,8 +156,9 @@ class Driver {
   // Unknown ids succeed.
   virtual Status Destroy(const std::string& id, bool keep_saved, Deadline deadline) = 0;
 
-  // Nothing inside runs from now on; Destroy() is still to be called.
-  virtual void Kill(const Sandbox& sandbox) = 0;
+  // Nothing inside runs from now on, and without `keep_disk` nothing is written to its disk any more;
+  // Destroy() is still to be called.
+  virtual void Kill(const Sandbox& sandbox, bool keep_disk) = 0;
   // `count` unconnected TCP sockets (IPv6, dual-stack) living in the sandbox's network: connect()
   // to [::ffff:127.0.0.1]:port or [::1]:port from any process reaches the sandbox's own loopback.
   virtual Result<std::vector<UniqueFd>> Dial(const Sandbox& sandbox, size_t count) = 0;
@@ -177,6 +180,11 @@ class Driver {
   // How fast it may write to its disk, in bytes per second; 0 = as fast as it can.
   // kUnimplemented: not on this machine.
   virtual Status LimitWrites(const Sandbox& sandbox, int64_t rate) = 0;
+  // What is free where the disks of sandboxes lie, and how much of it one of them takes, in bytes.
+  virtual Result<int64_t> FreeDisk() = 0;
+  virtual Result<int64_t> DiskTaken(const Sandbox& sandbox) = 0;
+  // Whether its processes stand still; soon, when what the kernel does for them has come to its end.
+  virtual Status SetFrozen(const Sandbox& sandbox, bool frozen) = 0;
   // Of a sandbox whose `process` is readable, before Destroy().
   virtual ExitReason WhyEnded(const Sandbox& sandbox) = 0;
 

@@ -76,6 +76,7 @@ int RunEngine(const Config& config, int server) {
   umask(022);
   IgnoreSignals();
   RaiseOpenFileLimit();
+  LiftFileLimitOfHost();
   // Sandboxes whose launcher died come to us and not to init, which might not reap them.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   auto engine = Prepare(config, server);

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <sys/epoll.h>
 
+#include <map>
+
 #include "base/log.h"
 #include "engine/mount.h"
 #include "engine/pidfd.h"
@@ -144,6 +146,8 @@ Status LauncherPool::Submit(Job job, bool urgent) {
   if (!urgent && queue_.size() >= max_queue_)
     return Fail(Code::kResourceExhausted, "{} sandboxes wait to be built already; try again later",
                 queue_.size());
+  auto op = GetString(job.request.head, "op");
+  job.saves = op && (*op == "pause" || *op == "snapshot");
   queue_.push_back(std::move(job));
   Dispatch();
   return {};
@@ -167,13 +171,30 @@ std::optional<size_t> LauncherPool::FindFree(const Job& job) const {
   return std::nullopt;
 }
 
+std::deque<Job>::iterator LauncherPool::FindNext() {
+  std::map<std::string_view, size_t> under_way;
+  size_t saving = 0;
+  for (const Launcher& launcher : launchers_) {
+    if (!launcher.job) continue;
+    ++under_way[launcher.job->group];
+    saving += launcher.job->saves;
+  }
+  const bool may_save = launchers_.size() == 1 || saving + 1 < launchers_.size();
+  auto next = queue_.end();
+  for (auto it = queue_.begin(); it != queue_.end(); ++it) {
+    if (it->saves && !may_save) continue;
+    if (next == queue_.end() || under_way[it->group] < under_way[next->group]) next = it;
+  }
+  return next;
+}
+
 void LauncherPool::Dispatch() {
-  while (!queue_.empty()) {
-    auto free = FindFree(queue_.front());
+  for (auto next = FindNext(); next != queue_.end(); next = FindNext()) {
+    auto free = FindFree(*next);
     if (!free) return;
     Launcher& launcher = launchers_[*free];
-    launcher.job = std::make_unique<Job>(std::move(queue_.front()));
-    queue_.pop_front();
+    launcher.job = std::make_unique<Job>(std::move(*next));
+    queue_.erase(next);
     auto left = std::chrono::ceil<milliseconds>(launcher.job->deadline - steady_clock::now());
     launcher.job->request.head["timeout_ms"] = std::max<int64_t>(left.count(), 1);
     Status sent = Send(launcher.socket.get(), launcher.job->request);

@@ -21,15 +21,19 @@ namespace caisson::engine {
 int RunLauncher(const Driver& driver, int socket);
 
 struct Job {
-  std::string id;   // of the sandbox
+  std::string id;     // of the sandbox
+  std::string group;  // Spec::group
   Message request;  // of one of the slow calls (engine.h)
   Deadline deadline;
   // The launcher's answer, or why there is none. `died`: the launcher did, so something of the
   // sandbox may be left.
   std::function<void(Result<Message> answer, bool died)> done;
+  bool saves = false;  // Submit() finds out
 };
 
-// Hands jobs to launchers, first come first served, and replaces launchers that die.
+// Hands jobs to launchers, and replaces launchers that die. Of those that wait the first one of the
+// group that has the fewest under way is next. Saving takes seconds where there is much to save, so
+// one launcher is always left for what is quick.
 class LauncherPool {
  public:
   // `start` forks a launcher that serves the given socket.
@@ -58,6 +62,8 @@ class LauncherPool {
 
   Status StartOne(size_t index);
   std::optional<size_t> FindFree(const Job& job) const;
+  // Which job of the queue is next; nothing if none may begin now.
+  std::deque<Job>::iterator FindNext();
   void Dispatch();
   void OnReadable(size_t index);
   void Replace(size_t index);

@@ -165,19 +165,22 @@ Result<Sandbox> NamespaceDriver::Adopt(const std::string& id) {
 }
 
 Status NamespaceDriver::Destroy(const std::string& id, bool keep_saved, Deadline deadline) {
-  TRY(RemoveLive(id, deadline));
+  bool keep_disk = keep_saved && IsValidId(id) && SavedExists(id);
+  TRY(RemoveLive(id, keep_disk, deadline));
   if (!SavedExists(id)) return shelf_.RemoveImage(id);
   return keep_saved ? Status() : DeleteSaved(id);
 }
 
-Status NamespaceDriver::RemoveLive(const std::string& id, Deadline deadline) {
+Status NamespaceDriver::RemoveLive(const std::string& id, bool keep_disk, Deadline deadline) {
   if (!IsValidId(id)) return Fail(Code::kInvalidArgument, "'{}' is not a sandbox id", id);
   // SECURITY: the slot goes last, and only when nothing inside lives any more: with it the uid
   // range may belong to another sandbox.
   Cgroup cgroup = Cgroup::Leftover(host_->cgroups(), id);
   RecordFile file = RecordFile::Leftover(id);
   auto record = file.Read();
-  // With its last process its disk is unmounted, and what it had not written yet is written.
+  // With its last process its disk is unmounted, and what it had not written yet is written. If the
+  // disk goes, too, what is under way gets the room that it had: the host may have no other.
+  if (auto image = shelf_.FindImage(id); image && !keep_disk) (void)!truncate(image->c_str(), 0);
   if (record) (void)cgroup.LimitWrites(record->loop, 0);
   Status removed = cgroup.Remove(Left(deadline));
   cgroup.Keep();
@@ -274,9 +277,10 @@ Status NamespaceDriver::SetEgress(const Sandbox& sandbox, const Egress& egress) 
   return done;
 }
 
-void NamespaceDriver::Kill(const Sandbox& sandbox) {
+void NamespaceDriver::Kill(const Sandbox& sandbox, bool keep_disk) {
   // Its first process takes the whole pid namespace with it.
   SendSignal(sandbox.process.get(), SIGKILL);
+  if (!keep_disk && sandbox.disk) Discard(sandbox.disk.get());
 }
 
 Result<std::vector<UniqueFd>> NamespaceDriver::MakeSockets(const Sandbox& sandbox, int family,
@@ -367,6 +371,23 @@ Status NamespaceDriver::LimitWrites(const Sandbox& sandbox, int64_t rate) {
   TRY_ASSIGN(Cgroup cgroup, Cgroup::Open(host_->cgroups(), sandbox.instance.id));
   TRY_ASSIGN(int loop, LoopOf(sandbox.disk.get()));
   return cgroup.LimitWrites(loop, rate);
+}
+
+Result<int64_t> NamespaceDriver::FreeDisk() {
+  struct statvfs disk;
+  if (statvfs(".", &disk)) return FailErrno("looking at the host's disk");
+  return static_cast<int64_t>(disk.f_bavail * disk.f_frsize);
+}
+
+Result<int64_t> NamespaceDriver::DiskTaken(const Sandbox& sandbox) {
+  auto image = shelf_.FindImage(sandbox.instance.id);
+  if (!image) return Fail(Code::kNotFound, "sandbox '{}' has no disk", sandbox.instance.id);
+  return AllocatedBytes(*image);
+}
+
+Status NamespaceDriver::SetFrozen(const Sandbox& sandbox, bool frozen) {
+  TRY_ASSIGN(Cgroup cgroup, Cgroup::Open(host_->cgroups(), sandbox.instance.id));
+  return cgroup.SetFrozen(frozen);
 }
 
 ExitReason NamespaceDriver::WhyEnded(const Sandbox& sandbox) {

@@ -32,7 +32,7 @@ class NamespaceDriver : public Driver {
   void CleanUp() override;
   Result<Sandbox> Create(const Spec& spec, Deadline deadline, int abort) override;
   Status Destroy(const std::string& id, bool keep_saved, Deadline deadline) override;
-  void Kill(const Sandbox& sandbox) override;
+  void Kill(const Sandbox& sandbox, bool keep_disk) override;
   Result<std::vector<UniqueFd>> Dial(const Sandbox& sandbox, size_t count) override;
   Result<UniqueFd> Listen(const Sandbox& sandbox, uint16_t port) override;
   Result<Usage> Measure(const Sandbox& sandbox) override;
@@ -40,6 +40,9 @@ class NamespaceDriver : public Driver {
   Result<int64_t> CpuTimeOfAll() override;
   Status StandBehind(const Sandbox& sandbox, bool behind) override;
   Status LimitWrites(const Sandbox& sandbox, int64_t rate) override;
+  Result<int64_t> FreeDisk() override;
+  Result<int64_t> DiskTaken(const Sandbox& sandbox) override;
+  Status SetFrozen(const Sandbox& sandbox, bool frozen) override;
   ExitReason WhyEnded(const Sandbox& sandbox) override;
   Result<Saved> Pause(const std::string& id, bool memory, Deadline deadline) override;
   Result<Sandbox> Resume(const Spec& spec, bool memory, Deadline deadline, int abort) override;
@@ -68,7 +71,8 @@ class NamespaceDriver : public Driver {
   // A frozen sandbox's files become its saved state, so that it can be started cold.
   Status SaveFiles(const std::string& id, Deadline deadline);
   // Kills everything inside and removes every trace but its disk.
-  Status RemoveLive(const std::string& id, Deadline deadline);
+  // `keep_disk`: it belongs to what is saved.
+  Status RemoveLive(const std::string& id, bool keep_disk, Deadline deadline);
   Result<Saved> FinishPause(const std::string& id);
   void CollectUnused();
   // Settle(), asked again until then.

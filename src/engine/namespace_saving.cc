@@ -107,7 +107,7 @@ Result<Saved> NamespaceDriver::Pause(const std::string& id, bool memory, Deadlin
 Result<Saved> NamespaceDriver::FinishPause(const std::string& id) {
   TRY_ASSIGN(Manifest manifest, ReadSaved(id));
   RemoveLeftovers();
-  if (Status removed = RemoveLive(id, steady_clock::now() + kThawTimeout); !removed)
+  if (Status removed = RemoveLive(id, true, steady_clock::now() + kThawTimeout); !removed)
     LogError("a paused sandbox still has processes",
              {{"sandbox", id}, {"error", removed.error().message()}});
   return manifest.saved;

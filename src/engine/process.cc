@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
 
 namespace caisson::engine {
@@ -69,6 +70,20 @@ void RaiseOpenFileLimit() {
   if (getrlimit(RLIMIT_NOFILE, &files)) return;
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
+}
+
+void LiftFileLimitOfHost() {
+  constexpr const char* kPath = "/proc/sys/fs/file-max";
+  constexpr int64_t kEnough = int64_t{1} << 32;
+  auto text = ReadFile(kPath, 64);
+  auto limit = text ? ParseInt<int64_t>(Trim(*text)) : std::nullopt;
+  if (!limit || *limit >= kEnough) return;
+  if (Status lifted = WriteKernelFile(kPath, std::to_string(INT64_MAX)); !lifted)
+    LogWarn("one sandbox may take all files that this host can have open",
+            {{"limit", *limit}, {"error", lifted.error().message()}});
+  else
+    LogInfo("lifted the limit of files that this host can have open (fs.file-max)",
+            {{"before", *limit}});
 }
 
 void LeaveOomProtection() {

@@ -27,6 +27,9 @@ void SetProcessTitle(std::string_view title);
 void IgnoreSignals();
 // As many descriptors as this process may have.
 void RaiseOpenFileLimit();
+// The host's own limit for all processes together: files are counted against the memory of whoever
+// opens them, and without a limit of their own nobody can take those of all.
+void LiftFileLimitOfHost();
 // If this process is guarded from the kernel's out-of-memory killer, sandboxes shall not inherit
 // it.
 void LeaveOomProtection();

@@ -97,7 +97,8 @@ Message EncodeSpec(const Spec& spec) {
            {"root_dir", spec.root_dir},
            {"limits", EncodeLimits(spec.limits)},
            {"egress", EncodeEgress(spec.egress)},
-           {"snapshot", spec.snapshot}},
+           {"snapshot", spec.snapshot},
+           {"group", spec.group}},
           spec.boot,
           {}};
 }
@@ -114,7 +115,8 @@ Result<Spec> DecodeSpec(Message message) {
                 .limits = limits,
                 .egress = std::move(egress),
                 .boot = std::move(message.body),
-                .snapshot = String(o, "snapshot")};
+                .snapshot = String(o, "snapshot"),
+                .group = String(o, "group")};
   });
 }
 

@@ -5,7 +5,8 @@
 //              "snapshot" | "delete_saved" | "get_saved" | "list_saved" | "set_limits" |
 //              "dial" | "listen" | "measure" | "list" | "set_egress" | "capabilities", ...}
 //   answer    {"call": number, ...} or {"call": number, "error": {"code", "message"}}
-//   event     {"event": "exit", "id", "reason"}
+//   event     {"event": "exit", "id", "reason"}, {"event": "blocked", "blocked"},
+//             {"event": "held", "id", "held": bool, "free_mb": number}
 #pragma once
 
 #include <boost/json/object.hpp>

@@ -33,11 +33,6 @@ std::chrono::milliseconds Left(Deadline deadline) {
                                                     deadline - std::chrono::steady_clock::now()));
 }
 
-int64_t AllocatedBytes(const std::string& path) {
-  struct stat info;
-  return stat(path.c_str(), &info) ? 0 : info.st_blocks * 512;
-}
-
 // A process that made a child by vfork sleeps until the child has become another program. If it is
 // frozen right then CRIU can do nothing with it; a moment later the child is on its way.
 bool WaitsForVfork(pid_t pid) {

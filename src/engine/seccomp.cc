@@ -7,6 +7,7 @@
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/personality.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -99,6 +100,14 @@ Result<std::vector<sock_filter>> CompileArguments(bool nesting) {
   TRY(Check(seccomp_rule_add_array(context.get(), SCMP_ACT_ERRNO(ENOPROTOOPT), SCMP_SYS(setsockopt),
                                    2, upper_layer),
             "setsockopt"));
+  // SECURITY: huge pages that somebody set aside on the host are counted by no memory limit. Programs
+  // know machines where none are left.
+  TRY(AddIf(context, SCMP_ACT_ERRNO(ENOMEM), "mmap",
+            SCMP_A3_64(SCMP_CMP_MASKED_EQ, MAP_HUGETLB, MAP_HUGETLB)));
+  TRY(AddIf(context, SCMP_ACT_ERRNO(ENOMEM), "memfd_create",
+            SCMP_A1_64(SCMP_CMP_MASKED_EQ, MFD_HUGETLB, MFD_HUGETLB)));
+  TRY(AddIf(context, SCMP_ACT_ERRNO(ENOMEM), "shmget",
+            SCMP_A2_64(SCMP_CMP_MASKED_EQ, SHM_HUGETLB, SHM_HUGETLB)));
   if (!nesting) {
     constexpr int kTimeNamespace = 0x80;
     // SECURITY: a user namespace gives all capabilities inside it, and with them most of the

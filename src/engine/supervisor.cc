@@ -20,7 +20,8 @@ constexpr int kRemovalAttempts = 3;
 
 size_t LauncherCount(const Config& config) {
   if (config.launchers > 0) return static_cast<size_t>(config.launchers);
-  return static_cast<size_t>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, 8));
+  // One that is free for what is quick while the others save (launcher.h).
+  return static_cast<size_t>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, 8) + 1);
 }
 
 tl::unexpected<Error> NoSuchSandbox(std::string_view id) {
@@ -41,7 +42,8 @@ Supervisor::Supervisor(const Config& config, Driver& driver, EventLoop& loop, in
       cpu_balance_(milliseconds(config.busy_after_ms)),
       write_balance_(milliseconds(config.busy_after_ms)),
       make_room_at_(config.busy_after_ms > 0 ? steady_clock::now()
-                                             : steady_clock::time_point::max()) {}
+                                             : steady_clock::time_point::max()),
+      disk_guard_(config.hold_free_disk_mb << 20, config.min_free_disk_mb << 20) {}
 
 Status Supervisor::Start(std::vector<Sandbox> sandboxes) {
   TRY(driver_.WatchNetwork(loop_, [this](Blocked blocked) {
@@ -63,11 +65,12 @@ Status Supervisor::Start(std::vector<Sandbox> sandboxes) {
 
 void Supervisor::Run() {
   while (!server_gone_) {
-    auto deadline = std::min(launchers_.NextDeadline(), make_room_at_);
+    auto deadline = std::min({launchers_.NextDeadline(), make_room_at_, disk_guard_.next()});
     loop_.RunOnce(unsettled_.empty() ? deadline : std::min(deadline, settle_at_));
     launchers_.Expire();
     SettleRest();
     if (steady_clock::now() >= make_room_at_) MakeRoom();
+    if (steady_clock::now() >= disk_guard_.next()) GuardDisk();
   }
 }
 
@@ -118,8 +121,37 @@ void Supervisor::Apply(const std::vector<Balance::Change>& computing,
     if (auto it = entries_.find(id); it != entries_.end())
       (void)driver_.StandBehind(it->second.sandbox, busy);
   for (const auto& [id, busy] : writing)
-    if (auto it = entries_.find(id); it != entries_.end())
+    if (auto it = entries_.find(id);
+        it != entries_.end() && disk_guard_.PaceOf(id) == DiskGuard::Pace::kFree)
       (void)driver_.LimitWrites(it->second.sandbox, busy ? config_.busy_write_mbps << 20 : 0);
+}
+
+void Supervisor::GuardDisk() {
+  const auto now = steady_clock::now();
+  // If it cannot be told, it is asked again later.
+  int64_t free = driver_.FreeDisk().value_or(std::numeric_limits<int64_t>::max());
+  if (!disk_guard_.IsNear(free, now)) return;
+  std::map<std::string, int64_t> taken;
+  for (const auto& [id, entry] : entries_) {
+    if (entry.state != Entry::State::kRunning || entry.saving) continue;
+    if (auto bytes = driver_.DiskTaken(entry.sandbox)) taken[id] = *bytes;
+  }
+  for (const DiskGuard::Change& change : disk_guard_.Update(free, taken, now)) {
+    const Sandbox& sandbox = entries_.at(change.id).sandbox;
+    (void)driver_.LimitWrites(sandbox, DiskGuard::WritesAt(change.pace));
+    bool hold = change.pace == DiskGuard::Pace::kHeld;
+    if (hold || change.before == DiskGuard::Pace::kHeld) Hold(sandbox, hold, free);
+  }
+}
+
+void Supervisor::Hold(const Sandbox& sandbox, bool hold, int64_t free) {
+  const std::string& id = sandbox.instance.id;
+  Status done = driver_.SetFrozen(sandbox, hold);
+  LogWarn(
+      hold ? "a sandbox stands still: the host's disk is nearly full"
+           : "a sandbox that stood still for the host's disk goes on",
+      {{"sandbox", id}, {"free_mb", free >> 20}, {"error", done ? "" : done.error().message()}});
+  Post({{{"event", "held"}, {"id", id}, {"held", hold}, {"free_mb", free >> 20}}, "", {}});
 }
 
 void Supervisor::Ease(const Sandbox& sandbox) {
@@ -198,7 +230,8 @@ Status Supervisor::Create(Call call, Message request, milliseconds longest) {
     return Fail(Code::kAlreadyExists, "a sandbox with the id '{}' exists already", id);
   Entry& entry = entries_[id];
   entry.creator = call;
-  Job job{id, std::move(request), steady_clock::now() + milliseconds(timeout),
+  entry.group = GetString(request.head, "group").value_or("");
+  Job job{id, entry.group, std::move(request), steady_clock::now() + milliseconds(timeout),
           [this, id](Result<Message> answer, bool died) { OnBuilt(id, std::move(answer), died); }};
   Status submitted = launchers_.Submit(std::move(job), false);
   if (!submitted) entries_.erase(id);
@@ -252,15 +285,15 @@ void Supervisor::Destroy(Call call, const std::string& id) {
   bool building = entry.state == Entry::State::kBuilding && entry.creator;
   if (!building && !entry.saving) return BeginRemoval(id, entry);
   entry.unwanted = true;
-  if (entry.saving) return driver_.Kill(entry.sandbox);  // whoever works on it sees its end
-  if (!launchers_.Cancel(id)) return;                    // OnBuilt() goes on
+  if (entry.saving) return driver_.Kill(entry.sandbox, true);  // whoever works on it sees its end
+  if (!launchers_.Cancel(id)) return;                          // OnBuilt() goes on
   entry.failure = Error(Code::kCanceled, "the sandbox was destroyed before it was built");
   OnRemoved(id, {});
 }
 
 void Supervisor::BeginRemoval(const std::string& id, Entry& entry) {
   if (entry.sandbox.process) {
-    driver_.Kill(entry.sandbox);
+    driver_.Kill(entry.sandbox, entry.keep_saved);
     driver_.Ended(entry.sandbox);
     loop_.Unwatch(entry.sandbox.process.get());
   }
@@ -271,7 +304,8 @@ void Supervisor::BeginRemoval(const std::string& id, Entry& entry) {
 }
 
 void Supervisor::SubmitRemoval(const std::string& id, bool keep_saved, int attempts) {
-  Job job{id, Message{{{"op", "destroy"}, {"id", id}, {"keep_saved", keep_saved}}, "", {}},
+  Job job{id, entries_.at(id).group,
+          Message{{{"op", "destroy"}, {"id", id}, {"keep_saved", keep_saved}}, "", {}},
           steady_clock::now() + kRemovalTimeout,
           [this, id, keep_saved, attempts](Result<Message> answer, bool died) {
             // Removing can be done twice, so a launcher's death does not end it.

@@ -11,6 +11,7 @@
 
 #include "base/config.h"
 #include "engine/balance.h"
+#include "engine/disk_guard.h"
 #include "engine/engine.h"
 #include "engine/event_loop.h"
 #include "engine/launcher.h"
@@ -36,6 +37,7 @@ class Supervisor {
   struct Entry {
     enum class State { kBuilding, kRunning, kFrozen, kRemoving };
     State state = State::kBuilding;
+    std::string group;             // Spec::group; "" after the engine was started anew
     Sandbox sandbox;               // while running or frozen
     bool saving = false;           // a launcher pauses it, resumes it or takes a snapshot
     bool ended = false;            // by itself, meanwhile
@@ -86,6 +88,9 @@ class Supervisor {
   bool NobodyWorks(std::chrono::steady_clock::time_point now);
   void Apply(const std::vector<Balance::Change>& computing,
              const std::vector<Balance::Change>& writing);
+  // Those who fill the host's disk stand still when it is nearly full.
+  void GuardDisk();
+  void Hold(const Sandbox& sandbox, bool hold, int64_t free);
   // As if it had never made room: before it is saved, and when nobody remembers whether it did.
   void Ease(const Sandbox& sandbox);
 
@@ -106,6 +111,7 @@ class Supervisor {
   Balance cpu_balance_, write_balance_;
   std::chrono::steady_clock::time_point make_room_at_, looked_at_;
   int64_t cpu_of_all_ = 0;
+  DiskGuard disk_guard_;
   std::deque<Message> outgoing_;
   bool behind_ = false;  // the server is watched for room to write instead of requests
   bool server_gone_ = false;

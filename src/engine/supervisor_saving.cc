@@ -36,11 +36,14 @@ Status Supervisor::Save(Call call, Message request, int attempts) {
   if (it == entries_.end() || it->second.state != Entry::State::kRunning)
     return Fail(Code::kNotFound, "there is no running sandbox '{}'", id);
   Entry& entry = it->second;
+  if (disk_guard_.PaceOf(id) == DiskGuard::Pace::kHeld)
+    return Fail(Code::kResourceExhausted,
+                "sandbox '{}' stands still until the host's disk has room", id);
   if (entry.saving && attempts == kSaveAttempts)
     return Fail(Code::kAborted, "sandbox '{}' is being saved already", id);
   timeout = std::clamp<int64_t>(timeout, 1, config_.save_timeout_ms);
   json::object again = request.head;
-  Job job{id, std::move(request), steady_clock::now() + milliseconds(timeout),
+  Job job{id, entry.group, std::move(request), steady_clock::now() + milliseconds(timeout),
           [this, call, id, attempts, again](Result<Message> answer, bool died) {
             if (died && attempts > 1 && !entries_.at(id).unwanted)
               if (Save(call, Message{again, "", {}}, attempts - 1)) return;
@@ -129,7 +132,7 @@ Status Supervisor::Resume(Call call, Message request) {
   timeout = std::clamp<int64_t>(timeout, 1, longest.count());
   LetGo(entry.sandbox);
   Job job{
-      id, std::move(request), steady_clock::now() + milliseconds(timeout),
+      id, entry.group, std::move(request), steady_clock::now() + milliseconds(timeout),
       [this, call, id](Result<Message> answer, bool) { OnThawed(call, id, std::move(answer)); }};
   TRY(launchers_.Submit(std::move(job), false));
   entry.saving = true;
@@ -157,7 +160,7 @@ void Supervisor::OnThawed(Call call, const std::string& id, Result<Message> answ
 
 Status Supervisor::DeleteSaved(Call call, Message request) {
   TRY_ASSIGN(std::string id, GetString(request.head, "id"));
-  Job job{id, std::move(request), steady_clock::now() + kDeleteTimeout,
+  Job job{id, "", std::move(request), steady_clock::now() + kDeleteTimeout,
           [this, call](Result<Message> answer, bool) { Reply(call, std::move(answer)); }};
   return launchers_.Submit(std::move(job), true);
 }
@@ -168,7 +171,7 @@ Status Supervisor::GrowDisk(Call call, Message request) {
   if (entries_.contains(id))
     return Fail(Code::kFailedPrecondition, "the disk of sandbox '{}' is in use", id);
   timeout = std::clamp<int64_t>(timeout, 1, config_.save_timeout_ms);
-  Job job{id, std::move(request), steady_clock::now() + milliseconds(timeout),
+  Job job{id, "", std::move(request), steady_clock::now() + milliseconds(timeout),
           [this, call](Result<Message> answer, bool) { Reply(call, std::move(answer)); }};
   return launchers_.Submit(std::move(job), false);
 }

@@ -150,6 +150,7 @@ class Gateway::Impl {
       problem = SandboxNotFound(target.sandbox_id);
     else if (!to_envd)
       problem = CheckAccess(request, *route, target.port);
+    if (!problem && route->held) problem = StandsStill(target.sandbox_id);
     if (problem) co_return (void) co_await exchange.Send(Render(*problem, request));
 
     Passage passage{.peer_address = exchange.PeerAddress(),

@@ -53,7 +53,7 @@ std::string Hint(const Problem& problem) {
            "<code>e2b-traffic-access-token</code>.";
   if (problem.message == "The sandbox was not found")
     return "It has ended, or it never existed on this server.";
-  if (problem.status == 429) return problem.message + ".";
+  if (problem.status == 429 || problem.status == 503) return problem.message + ".";
   return problem.message + ". Programs inside may be overloaded or stopped.";
 }
 
@@ -111,6 +111,15 @@ Problem NotAllowedToWake(std::string sandbox_id) {
       .sandbox_id = std::move(sandbox_id),
       .title = "Sandbox Paused",
       .message = "The sandbox is paused and only a request with a valid access token resumes it"};
+}
+
+Problem StandsStill(std::string sandbox_id) {
+  return {.status = 503,
+          .sandbox_id = std::move(sandbox_id),
+          .title = "Sandbox Stands Still",
+          .message =
+              "The disk of the server is nearly full, and this sandbox filled it fastest: it "
+              "stands still until there is room again"};
 }
 
 Problem TooManyRequests(std::string sandbox_id) {
@@ -172,6 +181,7 @@ http::Response Render(const Problem& problem, const http::RequestHead& request) 
     response.headers.Set("Content-Type", "application/json; charset=utf-8");
   }
   response.headers.Set("Cache-Control", "no-store");
+  if (problem.status == 503) response.headers.Set("Retry-After", "10");
   if (problem.status == 429) {
     response.headers.Set("Retry-After", "1");
     response.headers.Set("Connection", "close");  // which takes a place, too

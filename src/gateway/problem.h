@@ -25,6 +25,8 @@ Problem NoTrafficToken(std::string sandbox_id, bool wrong);
 Problem NoEditorPass(std::string sandbox_id, uint16_t port);
 // A paused sandbox that traffic could wake, if it had the right token.
 Problem NotAllowedToWake(std::string sandbox_id);
+// The host's disk is nearly full, and it filled it.
+Problem StandsStill(std::string sandbox_id);
 Problem TooManyRequests(std::string sandbox_id);
 // The sandbox is paused and could not be woken.
 Problem CannotWake(std::string sandbox_id, const Error& error);

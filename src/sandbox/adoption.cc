@@ -106,6 +106,8 @@ void Manager::Impl::AdoptRunning(store::SandboxRow row) {
   auto record = MakeRecord(std::move(row), secret_);
   record->alarms = Alarms(/*fresh=*/false);
   registry_.Add(record);
+  if (auto held = held_.find(record->row.id); held != held_.end())
+    OnHeld(record->row.id, true, held->second);
   if (!record->row.idempotency_key.empty())
     idempotency_.Restore(record->row.idempotency_key, record->row.request_hash, MakeInfo(*record));
   if (record->row.end_at <= Now())

@@ -323,6 +323,7 @@ Result<engine::Spec> Manager::Impl::MakeSpec(const store::SandboxRow& row) const
   engine::Spec spec;
   spec.id = row.id;
   spec.root_dir = from->root_dir;
+  spec.group = row.key_id;
   spec.limits = LimitsOf(row, config_);
   TRY_ASSIGN(spec.egress, MakeEgress(row.allow_internet, row.network_json));
   spec.boot = json::serialize(boot);

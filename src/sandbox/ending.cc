@@ -31,6 +31,7 @@ Ending EndingOf(engine::ExitReason reason) {
 bool Manager::Impl::Detach(Record& record) {
   if (!registry_.Remove(record)) return false;
   expiry_.Remove(record.row.id);
+  held_.erase(record.row.id);
   return true;
 }
 

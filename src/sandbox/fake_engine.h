@@ -16,6 +16,7 @@ class FakeEngine : public engine::Engine {
  public:
   void OnExit(ExitHandler handler) override { on_exit = std::move(handler); }
   void OnBlocked(BlockedHandler handler) override { on_blocked = std::move(handler); }
+  void OnHeld(HeldHandler handler) override { on_held = std::move(handler); }
 
   Task<Result<engine::Instance>> Create(engine::Spec spec, std::chrono::milliseconds) override {
     ++creates;
@@ -211,6 +212,7 @@ class FakeEngine : public engine::Engine {
   int creates = 0, destroys = 0, pauses = 0, resumes = 0, dials = 0, measures = 0;
   ExitHandler on_exit;
   BlockedHandler on_blocked;
+  HeldHandler on_held;
 
  private:
   Task<void> Work(std::string call, std::chrono::milliseconds takes) {

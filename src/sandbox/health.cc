@@ -19,6 +19,30 @@ void Manager::Impl::ReportUnresponsive(const std::string& id, std::string reason
   background_.Spawn("probe", Probe(record, std::move(reason)));
 }
 
+bool Manager::Impl::StandsStill(const std::string& id) const {
+  return held_.contains(id) || !turns_.Doing(id).empty();
+}
+
+void Manager::Impl::OnHeld(const std::string& id, bool held, int64_t free_mb) {
+  if (held)
+    held_[id] = free_mb;
+  else
+    held_.erase(id);
+  auto record = registry_.Find(id);
+  if (!record) return;  // not adopted yet: then it is told again
+  record->route.held = held;
+  StringMap fields{{"free_mb", std::to_string(free_mb)}};
+  if (held) fields["reason"] = "host_disk_full";
+  background_.Spawn(
+      "held",
+      WriteEvent(held ? MakeEvent(id, "held",
+                                  "The sandbox stands still: the disk of its server is nearly "
+                                  "full, and its own grew fastest",
+                                  std::move(fields), "error")
+                      : MakeEvent(id, "let_go", "The sandbox goes on: there is room again",
+                                  std::move(fields))));
+}
+
 Task<void> Manager::Impl::Probe(std::shared_ptr<Record> record, std::string reason) {
   std::chrono::milliseconds timeout(config_.envd_timeout_ms);
   Status healthy = co_await WithDeadline(timeout, "asking envd", CheckHealth(record));

@@ -44,11 +44,13 @@ Manager::Impl::Impl(asio::any_io_executor executor, const Config& config, engine
                std::chrono::milliseconds(config.envd_timeout_ms)) {
   engine_.OnExit([this](std::string id, engine::ExitReason reason) { OnExit(id, reason); });
   engine_.OnBlocked([this](engine::Blocked blocked) { OnBlocked(std::move(blocked)); });
+  engine_.OnHeld([this](std::string id, bool held, int64_t free) { OnHeld(id, held, free); });
 }
 
 Manager::Impl::~Impl() {
   engine_.OnExit({});
   engine_.OnBlocked({});
+  engine_.OnHeld({});
 }
 
 Task<Status> Manager::Impl::Start() {

@@ -87,7 +87,7 @@ class Manager::Impl {
   Task<Result<UniqueFd>> Dial(std::string id);
   Task<Result<UniqueFd>> Listen(std::string key_id, std::string id, uint16_t port);
   void ReportUnresponsive(const std::string& id, std::string reason);
-  bool StandsStill(const std::string& id) const { return !turns_.Doing(id).empty(); }
+  bool StandsStill(const std::string& id) const;
 
   Registry registry_;
   std::map<std::string, std::shared_ptr<Record>, std::less<>> paused_;  // or about to be
@@ -133,15 +133,13 @@ class Manager::Impl {
   // What a key may have; `origin`: of copies of it.
   LimitBounds BoundsOf(const std::string& key_id, const store::SnapshotRow* origin = nullptr) const;
   Status CheckTimeout(const std::string& key_id, std::chrono::seconds timeout) const;
-  // Nothing may start while the server stops or is drained.
+  // Nothing may start while the server stops or is drained, nor on a full disk.
   Status CheckOpen() const;
-  // Whether the host's disk has room for another one.
   Status CheckDisk() const;
   Status CheckQuotas(const store::SandboxRow& row) const;
   // Of users' sandboxes, those that are being made included.
   struct Load {
-    int64_t sandboxes = 0;
-    int64_t memory_mb = 0;
+    int64_t sandboxes = 0, memory_mb = 0;
   };
   Load CurrentLoad() const;
   void MakeRoom(const store::SandboxRow& row);
@@ -194,6 +192,7 @@ class Manager::Impl {
   Task<Status> ReplaceNetwork(std::shared_ptr<Record> record, bool allow_internet,
                               std::string as_requested_json);
   void OnBlocked(engine::Blocked blocked);
+  void OnHeld(const std::string& id, bool held, int64_t free_mb);
   Task<void> WriteBlocked(store::SandboxEvent event);
 
   // ---- pause.cc
@@ -203,8 +202,7 @@ class Manager::Impl {
   Status CheckPausedQuota(const std::string& key_id) const;
   // Where the engine has it, after a call that failed.
   struct Whereabouts {
-    bool known = true;  // else the engine does not answer
-    bool running = false;
+    bool known = true, running = false;  // not known: the engine does not answer
     std::optional<engine::Saved> saved;
   };
   Task<Whereabouts> Locate(std::string id);
@@ -289,6 +287,7 @@ class Manager::Impl {
   Turns turns_;
   Time last_start_{};
   int64_t host_open_files_ = 0;
+  std::map<std::string, int64_t> held_;  // how much was free
   bool stopping_ = false, draining_ = false;
   Condition pool_changed_;
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -196,6 +197,14 @@ static void Kernel(char** arguments) {
   CALL("set_mempolicy_home_node", 450, 0, 0, 0, 0);
   CALL("kcmp", SYS_kcmp, getpid(), getpid(), 0, 0, 0);
   CALL("remap_file_pages", SYS_remap_file_pages, 0, 0, 0, 0, 0);
+}
+
+static void Huge(char** arguments) {
+  CALL("mmap", SYS_mmap, 0, 2 << 20, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+  CALL("mmap-1G", SYS_mmap, 0, 1 << 30, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | 30 << 26, -1, 0);
+  CALL("mmap-high-bits", SYS_mmap, 0, 2 << 20, 3, 0x100040022, -1, 0);
+  CALL("memfd", SYS_memfd_create, "huge", 4);
+  CALL("shmget", SYS_shmget, 0, 2 << 20, 04000 | 01000 | 0600);
 }
 
 static void Keys(char** arguments) {
@@ -419,7 +428,7 @@ static void Terminal(char** arguments) {
 int main(int count, char** arguments) {
   static const struct { const char* name; void (*run)(char**); } kGroups[] = {
       {"mounts", Mounts},   {"chroot", Chroot},     {"namespaces", Namespaces}, {"setns", Setns},
-      {"processes", Processes}, {"kernel", Kernel}, {"keys", Keys},     {"machine", Machine},
+      {"processes", Processes}, {"kernel", Kernel}, {"huge", Huge}, {"keys", Keys},     {"machine", Machine},
       {"handles", Handles}, {"devices", Devices},   {"clocks", Clocks}, {"abi", Abi},
       {"sockets", Sockets}, {"netlink", Netlink}, {"terminal", Terminal}};
   for (size_t i = 0; count > 1 && i < sizeof kGroups / sizeof *kGroups; ++i) {

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from e2b import InvalidArgumentException
-from guest import Guest
+from guest import Guest, assert_refused
 from probes import probe
 from world import World
 
@@ -145,6 +145,19 @@ def test_the_reason_of_a_kill_is_told(guest: Guest, rest: Rest):
     done = guest.run("python3 -c 'b = bytearray(2 << 30)'; echo ended $?")
     assert "ended 137" in done.out, done  # SIGKILL, as the kernel does it
     wait_until(lambda: "ran out of" in story(rest, guest.id), "the story tells of memory")
+
+
+@probe(24)
+def test_huge_pages_that_the_host_has_set_aside(guest: Guest):
+    """No memory limit counts them."""
+    pool = Path("/proc/sys/vm/nr_hugepages")
+    before = pool.read_text()
+    pool.write_text("8")
+    try:
+        assert int(pool.read_text()) > 0, "this host gives no huge pages, so this shows nothing"
+        assert_refused(guest.calls("huge"), {"ENOMEM"})
+    finally:
+        pool.write_text(before)
 
 
 # ---- 25: disk ---------------------------------------------------------------------------------
@@ -318,6 +331,42 @@ def test_inotify_of_one_is_not_that_of_all(guest: Guest, world: World):
             "python3 -c 'import ctypes; print(ctypes.CDLL(None).inotify_init1(0) >= 0)'"
         )
         assert out == b"True\n", err
+    finally:
+        end()
+
+
+HOLD_FILES = """
+import resource, signal
+limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+read, write = os.pipe()
+for _ in range(100):
+    if os.fork() == 0:
+        count = 0
+        try:
+            while os.open("/dev/null", 0) >= 0: count += 1
+        except OSError: pass
+        os.write(write, b"%d " % count)
+        os.close(write)
+        signal.pause()
+os.close(write)
+said = b""
+while part := os.read(read, 4096): said += part  # until each has told or was killed for its memory
+print(sum(map(int, said.split())), flush=True)
+signal.pause()
+"""
+
+
+@probe(26)
+def test_files_of_one_are_not_those_of_all(guest: Guest, world: World, server: CaissonServer):
+    """They are counted against its memory; without that, and with a limit of the host, it could take them all."""
+    count, end = hold(guest, HOLD_FILES)
+    try:
+        assert count > 100_000
+        taken, _, most = map(int, Path("/proc/sys/fs/file-nr").read_text().split())
+        assert taken > 100_000 and most > 1 << 32
+        neighbour_answers(world)
+        assert Rest(server).get("/health").status == 200
     finally:
         end()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 
 import pytest
@@ -109,6 +110,50 @@ def test_walls_stand_after_a_resume(server: CaissonServer, rest: Rest, calls: by
                 )
     finally:
         rest.kill(made)
+
+
+# Keeps a file open whose name is gone and that has another one; where its name was stands a link.
+SWAPPED = """
+import signal
+top, target = args
+os.makedirs(top + "/d")
+fd = os.open(top + "/d/f", os.O_RDWR | os.O_CREAT)
+os.write(fd, b"content")
+os.link(top + "/d/f", top + "/other")
+os.unlink(top + "/d/f")
+os.rmdir(top + "/d")
+os.symlink(target, top + "/d")
+def tell(*_):
+    with open(top + "/new", "wb") as file:
+        file.write(os.pread(fd, 100, 0))
+    os.rename(top + "/new", top + "/said")
+signal.signal(signal.SIGUSR1, tell)
+child = os.fork()
+if child == 0:
+    os.setsid()
+    [os.close(number) for number in (0, 1, 2)]
+    while True: signal.pause()
+print(json.dumps(child))
+"""
+
+
+@probe(43)
+def test_a_directory_that_became_a_link_leads_saving_nowhere(server: CaissonServer, rest: Rest, calls: bytes, world):
+    """Who saves a process gives such a file a name where it was. The place is in the sandbox, whatever it is now."""
+    for number, target in enumerate(("/etc", "../../../../../../tmp", str(server.data_dir), "/proc/1/root/etc")):
+        before = {place: sorted(os.listdir(place)) for place in ("/etc", server.data_dir)}
+        made = rest.create(timeout=600)
+        try:
+            guest = Guest(server, made, "root", calls)
+            holder = guest.python(SWAPPED, f"/root/{number}", target)
+            assert rest.post(f"/sandboxes/{made['sandboxID']}/pause", {}).status == 204, target
+            guest = Guest(server, made, "root", calls)  # connecting resumes
+            said = f"/root/{number}/said"
+            assert guest.run(f"kill -USR1 {holder}; until [ -e {said} ]; do sleep 0.01; done; cat {said}").out == "content"
+            assert {place: sorted(os.listdir(place)) for place in before} == before, target
+            assert not [name for name in os.listdir("/tmp") if name.startswith("link_remap")]
+        finally:
+            rest.kill(made)
 
 
 FIND = """

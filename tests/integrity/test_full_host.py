@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from small_disk import SmallDisk
 from subject import Subject, wait_for
 
 from support import census
@@ -19,51 +18,14 @@ from support.server import CaissonServer
 
 pytestmark = pytest.mark.timeout(240)
 
-DISK_MB = 768
 HELD = {"memory_kb": 32768, "file_kb": 1024}
-
-
-def run(*command: object) -> None:
-    subprocess.run([str(word) for word in command], check=True, timeout=60)
-
-
-class SmallDisk:
-    """A file system of its own below a server's data directory."""
-
-    def __init__(self, server: CaissonServer) -> None:
-        self.mount = server.data_dir
-        self.image = server.scratch / "disk.img"
-        self.filler = self.mount / "filler"
-
-    def __enter__(self) -> SmallDisk:
-        with open(self.image, "wb") as image:
-            image.truncate(DISK_MB << 20)
-        run("mkfs.ext4", "-q", "-F", "-m", "0", self.image)
-        self.mount.mkdir()
-        run("mount", "-o", "loop", self.image, self.mount)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        run("umount", "--lazy", self.mount)
-
-    def fill(self, left_mb: int) -> None:
-        """Takes all that is free but this much, after everything that was written is on it."""
-        run("sync", "--file-system", self.mount)
-        state = os.statvfs(self.mount)
-        free = state.f_bavail * state.f_frsize
-        with open(self.filler, "ab") as file:
-            taken = free - (left_mb << 20)
-            os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, taken)
-
-    def empty(self) -> None:
-        self.filler.unlink()
 
 
 @pytest.fixture
 def small() -> Iterator[tuple[CaissonServer, SmallDisk]]:
-    server = CaissonServer(["--set", "min_free_disk_mb=0"])
+    server = CaissonServer(["--set", "min_free_disk_mb=0", "--set", "hold_free_disk_mb=0"])
     try:
-        with SmallDisk(server) as disk:
+        with SmallDisk(server, 768) as disk:
             try:
                 yield server.start(), disk
             finally:
