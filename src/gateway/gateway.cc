@@ -114,7 +114,7 @@ class Gateway::Impl {
   std::string FindSigner(const http::RequestHead& request) const {
     SignedFields fields = SignedFields::From(request);
     std::string id;
-    if (!http::IsFileSignature(fields.signature)) return id;
+    if (!fields.MayBeAnybodys()) return id;
     http::FileSigner signer = fields.signer();
     context_.directory.ForEachRoute([&](const sandbox::Route& route) {
       if (!route.access_token.empty() && signer.Made(fields.signature, route.access_token))

@@ -94,5 +94,18 @@ TEST(Signature, CoversTheExpiration) {
   EXPECT_FALSE(fields.signer().Made(fields.signature, "token"));
 }
 
+TEST(Signature, IsTriedWithAllTokensOnlyIfThatIsCheap) {
+  SignedFields fields{.path = std::string(60'000, 'a'), .operation = "read"};
+  fields.signature = fields.signer().Sign("token");
+  EXPECT_TRUE(fields.MayBeAnybodys());  // what stands before the token is hashed once
+  fields.expiration = "1700000000";
+  EXPECT_TRUE(fields.MayBeAnybodys());
+  fields.expiration = std::string(21, '1');
+  EXPECT_FALSE(fields.MayBeAnybodys());
+  fields.expiration.reset();
+  fields.signature.pop_back();
+  EXPECT_FALSE(fields.MayBeAnybodys());
+}
+
 }  // namespace
 }  // namespace caisson::gateway

@@ -1,6 +1,11 @@
 #include "gateway/signature.h"
 
 namespace caisson::gateway {
+namespace {
+
+constexpr size_t kLongestExpiration = 20;  // digits of 64 bits
+
+}  // namespace
 
 SignedFields SignedFields::From(const http::RequestHead& request) {
   http::Query query = request.ParsedQuery();
@@ -14,6 +19,11 @@ SignedFields SignedFields::From(const http::RequestHead& request) {
       .signature = value("signature")};
   if (auto expiration = query.Get("signature_expiration")) fields.expiration = *expiration;
   return fields;
+}
+
+bool SignedFields::MayBeAnybodys() const {
+  return http::IsFileSignature(signature) &&
+         (!expiration || expiration->size() <= kLongestExpiration);
 }
 
 }  // namespace caisson::gateway

@@ -20,6 +20,9 @@ struct SignedFields {
   std::string signature;                  // what the URL claims
 
   static SignedFields From(const http::RequestHead& request);
+  // Whether it is worth trying the tokens of all sandboxes: what is signed behind the token is
+  // hashed for each of them, so it must be short.
+  bool MayBeAnybodys() const;
   http::FileSigner signer() const { return {path, operation, user, expiration}; }
 };
 
