@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 from support.page import NARROW, Browser, Held, Window
 from support.work import Platform
@@ -27,6 +28,7 @@ def test_signing_in_with_a_wrong_password_says_so_and_a_right_one_leads_on(brows
         assert page.url.endswith("/app/board?q=x")
 
 
+@pytest.mark.quick
 def test_places_are_reached_by_keys_and_by_the_palette(window: Window):
     page = window.page
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
