@@ -43,11 +43,6 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30) ->
         time.sleep(0.1)
 
 
-def neighbour_answers(world: World) -> None:
-    out, _, end = world.neighbour_envd.run("echo well")
-    assert out == b"well\n" and end.get("exited"), end
-
-
 def story(rest: Rest, sandbox_id: str) -> str:
     entries = rest.get(f"/sandboxes/{sandbox_id}/logs").json()["logEntries"]
     return "\n".join(entry["message"] for entry in entries)
@@ -83,7 +78,7 @@ def test_fork_bomb(guest: Guest, world: World):
     bomb.start()
     times = 0
     while bomb.is_alive():
-        neighbour_answers(world)
+        world.neighbour_answers()
         times += 1
     bomb.join()
     assert times > 0
@@ -95,7 +90,7 @@ def test_fork_bomb(guest: Guest, world: World):
 def test_the_classic_fork_bomb_is_over_with_its_sandbox(fresh: Guest, world: World, rest: Rest):
     fresh.sandbox.commands.run("bomb() { bomb | bomb & }; bomb", background=True, timeout=20)
     time.sleep(2)
-    neighbour_answers(world)
+    world.neighbour_answers()
     assert rest.kill(fresh.id).status == 204
     assert rest.get(f"/sandboxes/{fresh.id}").status == 404
 
@@ -121,7 +116,7 @@ def test_memory_bombs(guest: Guest, world: World, how: str):
     script = bombs[how].replace("'", "'\\''")
     done = guest.run(f"python3 -c '{script}'; code=$?; rm -rf /dev/shm/bomb /tmp/t; exit $code", 60)
     assert done.code != 0, done
-    neighbour_answers(world)
+    world.neighbour_answers()
     assert guest.run("echo well").out == "well\n"
 
 
@@ -176,7 +171,7 @@ def test_full_disk(guest: Guest, world: World, server: CaissonServer):
     after = os.statvfs(server.data_dir)
     used = (before.f_bavail - after.f_bavail) * before.f_frsize
     assert used < 1 << 30  # others write on this disk, too; a sandbox may have 192 MB
-    neighbour_answers(world)
+    world.neighbour_answers()
     guest.run("rm -f /home/user/fill /home/user/more")
     assert guest.run("f=$(mktemp) && echo again > $f && cat $f").out == "again\n"
 
@@ -218,7 +213,7 @@ print(json.dumps(depth))
 def test_many_files(fresh: Guest, world: World):
     made, why = fresh.python(MANY_FILES, timeout=90)
     assert made > 1000 and why == "No space left on device"
-    neighbour_answers(world)
+    world.neighbour_answers()
 
 
 @probe(25)
@@ -231,194 +226,6 @@ def test_deep_directories(guest: Guest):
         assert "File name too long" in str(error)
     guest.sandbox.files.remove("/home/user/deep")
     assert "deep" not in guest.run("ls /home/user").out
-
-
-# ---- 26: tables of the kernel -----------------------------------------------------------------
-
-TABLES = """
-import ctypes, errno, select, socket
-libc = ctypes.CDLL(None, use_errno=True)
-results = {}
-def exhaust(name, make, most):
-    kept, why = [], "no end"
-    try:
-        while len(kept) < most:
-            kept.append(make())
-    except OSError as error:
-        why = errno.errorcode[error.errno]
-    results[name] = [len(kept), why]
-    return kept
-def raw(call, *arguments):
-    result = call(*arguments)
-    if result < 0:
-        raise OSError(ctypes.get_errno(), "")
-    return result
-def close(kept):
-    for fd in kept:
-        fd.close() if hasattr(fd, "close") else os.close(fd)
-close(exhaust("files", lambda: os.open("/dev/null", os.O_RDONLY), 600000))
-close(exhaust("sockets", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM), 600000))
-close(exhaust("epolls", lambda: raw(libc.epoll_create1, 0), 600000))
-chain = [select.epoll()]
-try:
-    while len(chain) < 100:
-        outer = select.epoll()
-        outer.register(chain[-1], select.EPOLLIN)
-        chain.append(outer)
-    results["nested epolls"] = [len(chain), "no end"]
-except OSError as error:
-    results["nested epolls"] = [len(chain), errno.errorcode[error.errno]]
-close(exhaust("inotify", lambda: raw(libc.inotify_init1, 0), 100000))
-print(json.dumps(results))
-"""
-
-
-@probe(26)
-def test_tables_of_the_kernel(guest: Guest):
-    results = guest.python(TABLES, timeout=90)
-    for name, (count, why) in results.items():
-        assert why in ("EMFILE", "ENOBUFS", "ENOMEM", "ELOOP", "EINVAL"), (name, count, why)
-    assert guest.run("echo well").out == "well\n"
-
-
-HOLD_INOTIFY = """
-import ctypes, signal
-libc = ctypes.CDLL(None)
-count = 0
-while libc.inotify_init1(0) >= 0: count += 1
-fd, watches = 3, 0
-os.makedirs("/tmp/w", exist_ok=True)
-print(json.dumps(count), flush=True)
-signal.pause()
-"""
-HOLD_TERMINALS = """
-import signal
-kept = []
-try:
-    while True: kept.append(os.openpty())
-except OSError: pass
-print(json.dumps(len(kept)), flush=True)
-signal.pause()
-"""
-
-
-def hold(guest: Guest, script: str) -> tuple[object, Callable[[], None]]:
-    """Runs a script that takes all it can get and keeps it: what it printed, and an end to it."""
-    name = f"/tmp/hold-{time.monotonic_ns()}.py"
-    guest.sandbox.files.write(name, "import json, os\n" + script, user=guest.account)
-    shown: list[str] = []
-    handle = guest.sandbox.commands.run(
-        f"ulimit -n $(ulimit -Hn); exec python3 {name}",
-        timeout=60,
-        background=True,
-        user=guest.account,
-    )
-    for out, _, _ in handle:
-        if out:
-            shown.append(out)
-            break
-    return int("".join(shown)), lambda: (handle.kill(), None)[1]
-
-
-@probe(26)
-def test_inotify_of_one_is_not_that_of_all(guest: Guest, world: World):
-    """The kernel counts inotify instances of all sandboxes as the engine's user's."""
-    count, end = hold(guest, HOLD_INOTIFY)
-    try:
-        with open("/proc/sys/fs/inotify/max_user_instances") as limit:
-            assert 0 < count <= int(limit.read()) // 2
-        out, err, _ = world.neighbour_envd.run(
-            "python3 -c 'import ctypes; print(ctypes.CDLL(None).inotify_init1(0) >= 0)'"
-        )
-        assert out == b"True\n", err
-    finally:
-        end()
-
-
-HOLD_FILES = """
-import resource, signal
-limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-read, write = os.pipe()
-for _ in range(100):
-    if os.fork() == 0:
-        count = 0
-        try:
-            while os.open("/dev/null", 0) >= 0: count += 1
-        except OSError: pass
-        os.write(write, b"%d " % count)
-        os.close(write)
-        signal.pause()
-os.close(write)
-said = b""
-while part := os.read(read, 4096): said += part  # until each has told or was killed for its memory
-print(sum(map(int, said.split())), flush=True)
-signal.pause()
-"""
-
-
-@probe(26)
-def test_files_of_one_are_not_those_of_all(guest: Guest, world: World, server: CaissonServer):
-    """They are counted against its memory; without that, and with a limit of the host, it could take them all."""
-    count, end = hold(guest, HOLD_FILES)
-    try:
-        assert count > 100_000
-        taken, _, most = map(int, Path("/proc/sys/fs/file-nr").read_text().split())
-        assert taken > 100_000 and most > 1 << 32
-        neighbour_answers(world)
-        assert Rest(server).get("/health").status == 200
-    finally:
-        end()
-
-
-MANY_DESCRIPTORS = """
-import signal, socket, time
-children = []
-for _ in range(150):
-    children.append(os.fork())
-    if children[-1] == 0:
-        for _ in range(1000): os.dup(0)
-        signal.pause()
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-end = time.monotonic() + args[0]
-sent = 0
-while time.monotonic() < end:
-    try: sent += s.sendto(b"x", ("10.1.2.3", 9999))
-    except OSError: pass
-    time.sleep(0.01)
-print(json.dumps(sent), flush=True)
-for child in children: os.kill(child, signal.SIGKILL)
-"""
-
-
-def seconds_of(pid: int) -> float:
-    """Of a CPU, that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-@probe(26)
-def test_many_descriptors_do_not_keep_the_engine_busy(guest: Guest, world: World, server: CaissonServer):
-    """It looks for the process that tried something in vain, and serves nobody meanwhile: not for longer than is due."""
-    engine = next(pid for pid in server.program_pids()
-                  if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"caisson: engine"))
-    before = seconds_of(engine)
-    begun = time.monotonic()
-    assert guest.python(MANY_DESCRIPTORS, 6, timeout=90) > 20
-    share = (seconds_of(engine) - before) / (time.monotonic() - begun)
-    assert share < 0.3, f"the engine computed for {share:.0%} of the time"
-    neighbour_answers(world)
-
-
-@probe(27)
-def test_terminals_of_one_are_not_those_of_all(guest: Guest, world: World):
-    count, end = hold(guest, HOLD_TERMINALS)
-    try:
-        assert 100 < count < 2000
-        out, err, _ = world.neighbour_envd.run("python3 -c 'import os; print(len(os.openpty()))'")
-        assert out == b"2\n", err
-    finally:
-        end()
 
 
 # ---- 27: floods -------------------------------------------------------------------------------
@@ -434,7 +241,7 @@ def test_output_nobody_reads(guest: Guest, world: World, server: CaissonServer):
         end = time.monotonic() + 5
         while time.monotonic() < end:
             highest = max(highest, resident(server))
-            neighbour_answers(world)
+            world.neighbour_answers()
         assert highest - before < MAX_GROWTH, f"grew by {(highest - before) >> 20} MB"
     finally:
         for stream in streams:
@@ -472,7 +279,7 @@ def test_spinning_processors(guest: Guest, world: World):
         time.sleep(1)
         for _ in range(3):
             assert guest.run("echo still here").out == "still here\n"
-            neighbour_answers(world)
+            world.neighbour_answers()
     finally:
         handle.kill()
         guest.run("pkill -9 -x bash; true", user="root")

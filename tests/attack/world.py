@@ -118,6 +118,10 @@ class World:
                     found.add(pid)
         return found
 
+    def neighbour_answers(self) -> None:
+        out, _, end = self.neighbour_envd.run("echo well")
+        assert out == b"well\n" and end.get("exited"), end
+
     def holders(self) -> list[int]:
         """The process of the neighbour that holds its secret."""
         found = []
