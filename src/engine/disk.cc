@@ -1,10 +1,13 @@
 #include "engine/disk.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -267,6 +270,24 @@ void Discard(int root) {
 int64_t AllocatedBytes(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) ? 0 : info.st_blocks * 512;
+}
+
+int64_t BytesOfCopy(const std::string& path) {
+  struct statfs host;
+  bool shares = statfs(".", &host) == 0 &&
+                (host.f_type == BTRFS_SUPER_MAGIC || host.f_type == XFS_SUPER_MAGIC);
+  return shares ? 0 : AllocatedBytes(path);
+}
+
+Status CheckRoom(int64_t bytes, int64_t keep_free) {
+  struct statvfs host;
+  if (statvfs(".", &host)) return FailErrno("looking at the host's disk");
+  const int64_t needed = keep_free + bytes;
+  const auto free = static_cast<int64_t>(host.f_bavail * host.f_frsize);
+  if (free >= needed) return {};
+  return Fail(Code::kResourceExhausted,
+              "the host's disk is too full: {} MB are free, {} MB are needed", free >> 20,
+              needed >> 20);
 }
 
 Result<Disk> Disk::Create(const BlankImage& blank, const std::string& path,

@@ -95,6 +95,10 @@ class BlankImages {
 void Discard(int root);
 // What an image takes of the host's disk; it has holes.
 int64_t AllocatedBytes(const std::string& path);
+// What a copy of it takes: nothing where the host's file system shares blocks.
+int64_t BytesOfCopy(const std::string& path);
+// kResourceExhausted if so much more would leave less than `keep_free` of the host's disk.
+Status CheckRoom(int64_t bytes, int64_t keep_free);
 
 // Owns the image file: unless Keep() was called, the destructor removes it.
 class Disk {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace caisson::engine {
 namespace {
@@ -19,7 +20,10 @@ constexpr double kMemory = 2;
 constexpr milliseconds kBetweenReleases{1'000};
 
 constexpr int64_t kSlowWrites = 32 << 20;
-constexpr int64_t kAlmostNoWrites = 4096;  // a limit of 0 is none
+// What waits in memory trickles on, or whoever waits for all disks of the host, the operator's
+// `sync` for example, would wait until there is room. All of many that stand still must stay far
+// from full.
+constexpr int64_t kAlmostNoWrites = 64 << 10;
 
 }  // namespace
 
@@ -71,45 +75,37 @@ void DiskGuard::Measure(const std::map<std::string, int64_t>& taken, Clock::time
   known_ = std::move(known);
 }
 
-void DiskGuard::Set(const std::string& id, Pace pace) {
-  Known& one = known_.at(id);
-  changes_.push_back({id, one.pace, pace});
-  one.pace = pace;
-}
-
-std::vector<DiskGuard::Change> DiskGuard::Update(int64_t free,
-                                                 const std::map<std::string, int64_t>& taken,
-                                                 Clock::time_point now) {
+void DiskGuard::Update(int64_t free, const std::map<std::string, int64_t>& taken,
+                       Clock::time_point now) {
   Measure(taken, now);
-  changes_.clear();
   if (free < floor_) Hold(free);
   if (free < slow_below_) Slow();
   if (free >= enough_ && now - released_ >= kBetweenReleases) LetGo(now);
   if (free >= fast_above_)
     for (auto& [id, one] : known_)
-      if (one.pace == Pace::kSlow) Set(id, Pace::kFree);
-  return std::move(changes_);
+      if (one.pace == Pace::kSlow) one.pace = Pace::kFree;
 }
 
 void DiskGuard::Slow() {
   for (auto& [id, one] : known_)
     if (one.pace == Pace::kFree && one.rate > static_cast<double>(kSlowWrites))
-      Set(id, Pace::kSlow);
+      one.pace = Pace::kSlow;
 }
 
 void DiskGuard::Hold(int64_t free) {
-  std::vector<std::pair<double, std::string>> writing;
+  std::vector<Known*> writing;
   double all = 0;
-  for (const auto& [id, one] : known_) {
+  for (auto& [id, one] : known_) {
     if (one.pace == Pace::kHeld || one.rate <= 0) continue;
-    writing.emplace_back(one.rate, id);
+    writing.push_back(&one);
     all += one.rate;
   }
-  std::sort(writing.rbegin(), writing.rend());
-  for (const auto& [rate, id] : writing) {
+  std::sort(writing.begin(), writing.end(),
+            [](const Known* a, const Known* b) { return a->rate > b->rate; });
+  for (Known* one : writing) {
     if (all * kHorizon < static_cast<double>(free)) return;
-    Set(id, Pace::kHeld);
-    all -= rate;
+    one->pace = Pace::kHeld;
+    all -= one->rate;
   }
 }
 
@@ -122,7 +118,7 @@ void DiskGuard::LetGo(Clock::time_point now) {
   if (calmest == known_.end()) return;
   released_ = now;
   calmest->second.rate = 0;
-  Set(calmest->first, Pace::kSlow);  // much of what it has written may still wait
+  calmest->second.pace = Pace::kSlow;  // much of what it has written may still wait
 }
 
 }  // namespace caisson::engine

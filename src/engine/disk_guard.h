@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <vector>
 
 namespace caisson::engine {
 
@@ -26,14 +25,9 @@ class DiskGuard {
   // Looks at how much is free; false: there is nothing to do.
   bool IsNear(int64_t free, Clock::time_point now);
 
-  struct Change {
-    std::string id;
-    Pace before, pace;
-  };
   // When it is near: how much of the host's disk the disks of those that run take. Whoever is not
   // named is forgotten.
-  std::vector<Change> Update(int64_t free, const std::map<std::string, int64_t>& taken,
-                             Clock::time_point now);
+  void Update(int64_t free, const std::map<std::string, int64_t>& taken, Clock::time_point now);
   Pace PaceOf(const std::string& id) const;
   // How fast it may write then, in bytes per second; 0 = as fast as it can. Also of one that stands
   // still: what it has written already waits in memory, and would go on to the disk.
@@ -49,12 +43,9 @@ class DiskGuard {
   void Slow();
   void Hold(int64_t free);
   void LetGo(Clock::time_point now);
-  void Set(const std::string& id, Pace pace);
-
   const int64_t floor_, slow_below_, fast_above_, enough_;
   Clock::time_point next_, measured_, released_;
   std::map<std::string, Known> known_;
-  std::vector<Change> changes_;
 };
 
 }  // namespace caisson::engine

@@ -156,8 +156,8 @@ class Driver {
   // Unknown ids succeed.
   virtual Status Destroy(const std::string& id, bool keep_saved, Deadline deadline) = 0;
 
-  // Nothing inside runs from now on, and without `keep_disk` nothing is written to its disk any more;
-  // Destroy() is still to be called.
+  // Nothing inside runs from now on, and without `keep_disk` nothing is written to its disk any
+  // more; Destroy() is still to be called.
   virtual void Kill(const Sandbox& sandbox, bool keep_disk) = 0;
   // `count` unconnected TCP sockets (IPv6, dual-stack) living in the sandbox's network: connect()
   // to [::ffff:127.0.0.1]:port or [::1]:port from any process reaches the sandbox's own loopback.
@@ -183,7 +183,8 @@ class Driver {
   // What is free where the disks of sandboxes lie, and how much of it one of them takes, in bytes.
   virtual Result<int64_t> FreeDisk() = 0;
   virtual Result<int64_t> DiskTaken(const Sandbox& sandbox) = 0;
-  // Whether its processes stand still; soon, when what the kernel does for them has come to its end.
+  // Whether its processes stand still; soon, when what the kernel does for them has come to its
+  // end.
   virtual Status SetFrozen(const Sandbox& sandbox, bool frozen) = 0;
   // Of a sandbox whose `process` is readable, before Destroy().
   virtual ExitReason WhyEnded(const Sandbox& sandbox) = 0;

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/log.h"
@@ -22,6 +23,21 @@ constexpr std::chrono::seconds kUndoTimeout{30};
 // A launcher that dies sooner than this is not started again at once.
 constexpr std::chrono::seconds kRestartPause{1};
 constexpr int kIdleMs = 20;
+
+// A cold start of what is frozen saves its files first; a disk that grows may be copied.
+Job::Kind KindOf(const json::object& request) {
+  auto op = GetString(request, "op");
+  if (!op) return Job::Kind::kQuick;
+  if (*op == "destroy" || *op == "delete_saved") return Job::Kind::kRemoval;
+  bool cold = *op == "resume" && !GetBool(request, "memory").value_or(true);
+  bool slow = *op == "pause" || *op == "snapshot" || *op == "grow_disk" || cold;
+  return slow ? Job::Kind::kSlow : Job::Kind::kQuick;
+}
+
+// Who takes turns with whom.
+std::pair<Job::Kind, std::string_view> TurnOf(const Job& job) {
+  return {job.kind, job.group.empty() ? job.id : job.group};
+}
 
 Result<Message> Build(Driver& driver, const std::string& op, Message request, Deadline deadline,
                       int socket, std::string& made) {
@@ -142,12 +158,13 @@ Status LauncherPool::StartOne(size_t index) {
   return loop_.Watch(launcher.socket.get(), EPOLLIN, [this, index] { OnReadable(index); });
 }
 
+bool LauncherPool::IsFree(const Launcher& launcher) { return !launcher.job && launcher.socket; }
+
 Status LauncherPool::Submit(Job job, bool urgent) {
   if (!urgent && queue_.size() >= max_queue_)
     return Fail(Code::kResourceExhausted, "{} sandboxes wait to be built already; try again later",
                 queue_.size());
-  auto op = GetString(job.request.head, "op");
-  job.saves = op && (*op == "pause" || *op == "snapshot");
+  job.kind = KindOf(job.request.head);
   queue_.push_back(std::move(job));
   Dispatch();
   return {};
@@ -163,36 +180,44 @@ bool LauncherPool::Cancel(const std::string& id) {
 
 // Resumes go to the first, everything else to the last ones: so the first ones have what they need
 // at hand (Driver::PrepareAhead), and a resume does not wait while a pause is tidied up.
-std::optional<size_t> LauncherPool::FindFree(const Job& job) const {
-  auto free = [this](size_t i) { return !launchers_[i].job && launchers_[i].socket; };
-  bool first = GetString(job.request.head, "op") == "resume";
-  for (size_t n = 0; n < launchers_.size(); ++n)
-    if (size_t i = first ? n : launchers_.size() - 1 - n; free(i)) return i;
-  return std::nullopt;
+size_t LauncherPool::FindFree(const Job& job) const {
+  if (GetString(job.request.head, "op") == "resume")
+    return static_cast<size_t>(std::find_if(launchers_.begin(), launchers_.end(), IsFree) -
+                               launchers_.begin());
+  return static_cast<size_t>(launchers_.rend() -
+                             std::find_if(launchers_.rbegin(), launchers_.rend(), IsFree)) -
+         1;
 }
 
 std::deque<Job>::iterator LauncherPool::FindNext() {
-  std::map<std::string_view, size_t> under_way;
-  size_t saving = 0;
+  std::map<std::pair<Job::Kind, std::string_view>, size_t> under_way;
+  size_t slow = 0;
   for (const Launcher& launcher : launchers_) {
     if (!launcher.job) continue;
-    ++under_way[launcher.job->group];
-    saving += launcher.job->saves;
+    ++under_way[TurnOf(*launcher.job)];
+    slow += launcher.job->kind == Job::Kind::kSlow;
   }
-  const bool may_save = launchers_.size() == 1 || saving + 1 < launchers_.size();
+  const bool may_be_slow = launchers_.size() == 1 || slow + 1 < launchers_.size();
   auto next = queue_.end();
+  size_t fewest = 0;
   for (auto it = queue_.begin(); it != queue_.end(); ++it) {
-    if (it->saves && !may_save) continue;
-    if (next == queue_.end() || under_way[it->group] < under_way[next->group]) next = it;
+    if (it->kind == Job::Kind::kRemoval) return it;
+    if (it->kind == Job::Kind::kSlow && !may_be_slow) continue;
+    auto found = under_way.find(TurnOf(*it));
+    size_t own = found == under_way.end() ? 0 : found->second;
+    if (next != queue_.end() && own >= fewest) continue;
+    next = it;
+    fewest = own;
   }
   return next;
 }
 
 void LauncherPool::Dispatch() {
-  for (auto next = FindNext(); next != queue_.end(); next = FindNext()) {
-    auto free = FindFree(*next);
-    if (!free) return;
-    Launcher& launcher = launchers_[*free];
+  while (std::any_of(launchers_.begin(), launchers_.end(), IsFree)) {
+    auto next = FindNext();
+    if (next == queue_.end()) return;
+    const size_t index = FindFree(*next);
+    Launcher& launcher = launchers_[index];
     launcher.job = std::make_unique<Job>(std::move(*next));
     queue_.erase(next);
     auto left = std::chrono::ceil<milliseconds>(launcher.job->deadline - steady_clock::now());
@@ -210,7 +235,7 @@ void LauncherPool::Dispatch() {
     }
     // It died while idle; the job goes to another.
     queue_.push_front(std::move(job));
-    return Replace(*free);
+    return Replace(index);
   }
 }
 

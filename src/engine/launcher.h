@@ -22,18 +22,19 @@ int RunLauncher(const Driver& driver, int socket);
 
 struct Job {
   std::string id;     // of the sandbox
-  std::string group;  // Spec::group
-  Message request;  // of one of the slow calls (engine.h)
+  std::string group;  // Spec::group; "" is a group of its own
+  Message request;    // of one of the slow calls (engine.h)
   Deadline deadline;
   // The launcher's answer, or why there is none. `died`: the launcher did, so something of the
   // sandbox may be left.
   std::function<void(Result<Message> answer, bool died)> done;
-  bool saves = false;  // Submit() finds out
+  // Submit() finds out. Removing makes room; slow is what reads or writes all of a sandbox.
+  enum class Kind { kRemoval, kQuick, kSlow } kind = Kind::kQuick;
 };
 
-// Hands jobs to launchers, and replaces launchers that die. Of those that wait the first one of the
-// group that has the fewest under way is next. Saving takes seconds where there is much to save, so
-// one launcher is always left for what is quick.
+// Hands jobs to launchers, and replaces launchers that die. Removals come first; of the others that
+// wait, the first one of the group that has the fewest of its kind under way. One launcher is
+// always left for what is not slow.
 class LauncherPool {
  public:
   // `start` forks a launcher that serves the given socket.
@@ -61,8 +62,9 @@ class LauncherPool {
   };
 
   Status StartOne(size_t index);
-  std::optional<size_t> FindFree(const Job& job) const;
-  // Which job of the queue is next; nothing if none may begin now.
+  static bool IsFree(const Launcher& launcher);
+  size_t FindFree(const Job& job) const;  // there is one
+  // Which job of the queue is next; the end if none may begin now.
   std::deque<Job>::iterator FindNext();
   void Dispatch();
   void OnReadable(size_t index);

@@ -273,6 +273,8 @@ Status NamespaceDriver::GrowDisk(const std::string& id, int64_t bytes, Deadline 
   TRY_ASSIGN(Manifest manifest, ReadSaved(id));
   if (manifest.snapshot) return Fail(Code::kInvalidArgument, "'{}' is a snapshot", id);
   TRY(AwaitLoopGone(manifest.loop, id, kDiskTimeout));
+  if (auto image = shelf_.FindImage(id))
+    TRY(CheckRoom(BytesOfCopy(*image), config_.min_free_disk_mb << 20));
   return shelf_.GrowImage(id, bytes, config_.save_sync, Left(deadline));
 }
 

@@ -121,16 +121,7 @@ Status Saving::Freeze() {
 }
 
 Status Saving::CheckRoom(int64_t bytes) const {
-  struct statvfs host;
-  if (statvfs(".", &host)) return FailErrno("looking at the host's disk");
-  int64_t needed = (host_.config().min_free_disk_mb << 20) + bytes;
-  auto free = static_cast<int64_t>(host.f_bavail * host.f_frsize);
-  if (free < needed)
-    return Fail(
-        Code::kResourceExhausted,
-        "the host's disk is too full to save sandbox '{}': {} MB are free, {} MB are needed", id_,
-        free >> 20, needed >> 20);
-  return {};
+  return engine::CheckRoom(bytes, host_.config().min_free_disk_mb << 20);
 }
 
 int64_t Saving::MostDeletedBytes() const {
@@ -259,6 +250,7 @@ Result<Saved> Saving::Snapshot(const std::string& snapshot_id, bool memory) {
   manifest.loop = -1;
   auto image = host_.shelf().FindFile(id_);
   if (!image) return Fail(Code::kDataLoss, "the disk of sandbox {} is gone", id_);
+  TRY(CheckRoom(BytesOfCopy(*image)));
   TRY_ASSIGN(LayersInUse in_use, LayersInUse::Hold());
   TRY_ASSIGN(LayerCopy copy, LayerCopy::Take(*image));
   // Everything that follows needs only the copy.

@@ -7,8 +7,8 @@
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/shm.h>
 #include <sys/personality.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -74,6 +74,9 @@ Result<std::vector<sock_filter>> CompileNames(bool nesting) {
     TRY(Check(result == -EEXIST ? 0 : result, "calls by number"));
   }
   for (const char* name : seccomp_list::kForbidden) TRY(Add(context, SCMP_ACT_ERRNO(EPERM), name));
+  // SECURITY: it waits for all disks of the host, those of slow and greedy neighbours, too. No
+  // sandbox waits for its disk (root.cc), so there is nothing to wait for.
+  TRY(Add(context, SCMP_ACT_ERRNO(0), "sync"));
   for (const char* name : seccomp_list::kNesting)
     TRY(Add(context, nesting ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(EPERM), name));
   // Debuggers switch address randomisation off; the rest of personality(2) weakens a process.
@@ -100,8 +103,8 @@ Result<std::vector<sock_filter>> CompileArguments(bool nesting) {
   TRY(Check(seccomp_rule_add_array(context.get(), SCMP_ACT_ERRNO(ENOPROTOOPT), SCMP_SYS(setsockopt),
                                    2, upper_layer),
             "setsockopt"));
-  // SECURITY: huge pages that somebody set aside on the host are counted by no memory limit. Programs
-  // know machines where none are left.
+  // SECURITY: huge pages that somebody set aside on the host are counted by no memory limit.
+  // Programs know machines where none are left.
   TRY(AddIf(context, SCMP_ACT_ERRNO(ENOMEM), "mmap",
             SCMP_A3_64(SCMP_CMP_MASKED_EQ, MAP_HUGETLB, MAP_HUGETLB)));
   TRY(AddIf(context, SCMP_ACT_ERRNO(ENOMEM), "memfd_create",

@@ -22,8 +22,8 @@ inline constexpr const char* kFiles[] = {
     "newfstatat", "open", "openat", "openat2", "pread64", "preadv", "preadv2", "pwrite64",
     "pwritev", "pwritev2", "read", "readahead", "readlink", "readlinkat", "readv",
     "removexattr", "rename", "renameat", "renameat2", "rmdir", "sendfile", "setxattr", "splice",
-    "stat", "statfs", "statx", "symlink", "symlinkat", "sync", "sync_file_range", "syncfs",
-    "tee", "truncate", "umask", "unlink", "unlinkat", "utime", "utimensat", "utimes",
+    "stat", "statfs", "statx", "symlink", "symlinkat", "sync_file_range", "syncfs", "tee",
+    "truncate", "umask", "unlink", "unlinkat", "utime", "utimensat", "utimes",
     "vmsplice", "write", "writev",
 };
 

@@ -56,7 +56,7 @@ Status Supervisor::Start(std::vector<Sandbox> sandboxes) {
     entry.sandbox = std::move(sandbox);
     if (entry.sandbox.unsettled) unsettled_.insert(id);
     driver_.Started(entry.sandbox);
-    Ease(entry.sandbox);
+    Ease(entry);
     TRY(loop_.Watch(entry.sandbox.process.get(), EPOLLIN, [this, id] { OnEnded(id); }));
   }
   WatchServer();
@@ -121,42 +121,48 @@ void Supervisor::Apply(const std::vector<Balance::Change>& computing,
     if (auto it = entries_.find(id); it != entries_.end())
       (void)driver_.StandBehind(it->second.sandbox, busy);
   for (const auto& [id, busy] : writing)
-    if (auto it = entries_.find(id);
-        it != entries_.end() && disk_guard_.PaceOf(id) == DiskGuard::Pace::kFree)
+    if (auto it = entries_.find(id); it != entries_.end() && it->second.slowed_to == 0)
       (void)driver_.LimitWrites(it->second.sandbox, busy ? config_.busy_write_mbps << 20 : 0);
 }
 
 void Supervisor::GuardDisk() {
   const auto now = steady_clock::now();
-  // If it cannot be told, it is asked again later.
-  int64_t free = driver_.FreeDisk().value_or(std::numeric_limits<int64_t>::max());
-  if (!disk_guard_.IsNear(free, now)) return;
+  free_disk_ = driver_.FreeDisk().value_or(free_disk_);
+  if (!disk_guard_.IsNear(free_disk_, now)) return;
   std::map<std::string, int64_t> taken;
-  for (const auto& [id, entry] : entries_) {
-    if (entry.state != Entry::State::kRunning || entry.saving) continue;
-    if (auto bytes = driver_.DiskTaken(entry.sandbox)) taken[id] = *bytes;
-  }
-  for (const DiskGuard::Change& change : disk_guard_.Update(free, taken, now)) {
-    const Sandbox& sandbox = entries_.at(change.id).sandbox;
-    (void)driver_.LimitWrites(sandbox, DiskGuard::WritesAt(change.pace));
-    bool hold = change.pace == DiskGuard::Pace::kHeld;
-    if (hold || change.before == DiskGuard::Pace::kHeld) Hold(sandbox, hold, free);
+  for (auto& [id, entry] : entries_)
+    if (entry.state == Entry::State::kRunning)
+      taken[id] = entry.disk_taken = driver_.DiskTaken(entry.sandbox).value_or(entry.disk_taken);
+  disk_guard_.Update(free_disk_, taken, now);
+  for (auto& [id, entry] : entries_) {
+    if (entry.state != Entry::State::kRunning) continue;
+    auto pace = disk_guard_.PaceOf(id);
+    if (int64_t rate = DiskGuard::WritesAt(pace); rate != entry.slowed_to) {
+      entry.slowed_to = rate;
+      (void)driver_.LimitWrites(entry.sandbox, rate);
+    }
+    // Whoever saves it freezes and thaws it, too.
+    bool hold = pace == DiskGuard::Pace::kHeld;
+    if (hold != entry.held && !entry.saving && !unsettled_.contains(id)) Hold(entry, hold);
   }
 }
 
-void Supervisor::Hold(const Sandbox& sandbox, bool hold, int64_t free) {
-  const std::string& id = sandbox.instance.id;
-  Status done = driver_.SetFrozen(sandbox, hold);
-  LogWarn(
-      hold ? "a sandbox stands still: the host's disk is nearly full"
-           : "a sandbox that stood still for the host's disk goes on",
-      {{"sandbox", id}, {"free_mb", free >> 20}, {"error", done ? "" : done.error().message()}});
-  Post({{{"event", "held"}, {"id", id}, {"held", hold}, {"free_mb", free >> 20}}, "", {}});
+void Supervisor::Hold(Entry& entry, bool hold) {
+  const std::string& id = entry.sandbox.instance.id;
+  const int64_t free_mb = free_disk_ >> 20;
+  if (Status done = driver_.SetFrozen(entry.sandbox, hold); !done)
+    return LogError("a sandbox can neither be held nor let go for the host's disk",
+                    {{"sandbox", id}, {"error", done.error().message()}});
+  entry.held = hold;
+  LogWarn(hold ? "a sandbox stands still: the host's disk is nearly full"
+               : "a sandbox that stood still for the host's disk goes on",
+          {{"sandbox", id}, {"free_mb", free_mb}});
+  Post({{{"event", "held"}, {"id", id}, {"held", hold}, {"free_mb", free_mb}}, "", {}});
 }
 
-void Supervisor::Ease(const Sandbox& sandbox) {
-  (void)driver_.StandBehind(sandbox, false);
-  (void)driver_.LimitWrites(sandbox, 0);
+void Supervisor::Ease(const Entry& entry) {
+  (void)driver_.StandBehind(entry.sandbox, false);
+  if (entry.slowed_to == 0) (void)driver_.LimitWrites(entry.sandbox, 0);
 }
 
 void Supervisor::WatchServer() {
@@ -270,6 +276,7 @@ Status Supervisor::Register(Entry& entry, Message answer) {
       std::move(decoded),       std::move(answer.fds[0]),       std::move(answer.fds[1]),
       std::move(answer.fds[2]), static_cast<uint32_t>(address), std::move(egress)};
   entry.state = Entry::State::kRunning;
+  entry.slowed_to = 0;
   driver_.Started(entry.sandbox);
   return loop_.Watch(entry.sandbox.process.get(), EPOLLIN, [this, id] { OnEnded(id); });
 }

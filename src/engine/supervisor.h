@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -40,6 +41,9 @@ class Supervisor {
     std::string group;             // Spec::group; "" after the engine was started anew
     Sandbox sandbox;               // while running or frozen
     bool saving = false;           // a launcher pauses it, resumes it or takes a snapshot
+    bool held = false;             // stands still for the host's disk
+    int64_t disk_taken = 0;        // of the host's, when it was near full
+    int64_t slowed_to = 0;         // bytes per second for the host's disk; 0 = not
     bool ended = false;            // by itself, meanwhile
     bool keep_saved = false;       // it was being resumed: what is saved of it must not go
     bool unwanted = false;         // destroyed while a launcher works on it
@@ -90,9 +94,9 @@ class Supervisor {
              const std::vector<Balance::Change>& writing);
   // Those who fill the host's disk stand still when it is nearly full.
   void GuardDisk();
-  void Hold(const Sandbox& sandbox, bool hold, int64_t free);
+  void Hold(Entry& entry, bool hold);
   // As if it had never made room: before it is saved, and when nobody remembers whether it did.
-  void Ease(const Sandbox& sandbox);
+  void Ease(const Entry& entry);
 
   void Reply(Call call, Result<Message> answer);
   // Messages wait here while the server does not read; until they are gone no request is taken.
@@ -112,6 +116,7 @@ class Supervisor {
   std::chrono::steady_clock::time_point make_room_at_, looked_at_;
   int64_t cpu_of_all_ = 0;
   DiskGuard disk_guard_;
+  int64_t free_disk_ = std::numeric_limits<int64_t>::max();
   std::deque<Message> outgoing_;
   bool behind_ = false;  // the server is watched for room to write instead of requests
   bool server_gone_ = false;

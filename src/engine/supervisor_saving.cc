@@ -36,7 +36,7 @@ Status Supervisor::Save(Call call, Message request, int attempts) {
   if (it == entries_.end() || it->second.state != Entry::State::kRunning)
     return Fail(Code::kNotFound, "there is no running sandbox '{}'", id);
   Entry& entry = it->second;
-  if (disk_guard_.PaceOf(id) == DiskGuard::Pace::kHeld)
+  if (entry.held)
     return Fail(Code::kResourceExhausted,
                 "sandbox '{}' stands still until the host's disk has room", id);
   if (entry.saving && attempts == kSaveAttempts)
@@ -50,7 +50,7 @@ Status Supervisor::Save(Call call, Message request, int attempts) {
             OnSaved(call, id, std::move(answer));
           }};
   TRY(launchers_.Submit(std::move(job), false));
-  Ease(entry.sandbox);  // what it has not written yet must be on the disk soon
+  Ease(entry);  // what it has not written yet must be on the disk soon
   entry.saving = true;
   return {};
 }
@@ -131,6 +131,7 @@ Status Supervisor::Resume(Call call, Message request) {
   TRY_ASSIGN(int64_t timeout, GetInt(request.head, "timeout_ms"));
   timeout = std::clamp<int64_t>(timeout, 1, longest.count());
   LetGo(entry.sandbox);
+  entry.keep_saved = true;  // a cold start saves its files and ends its processes before it begins
   Job job{
       id, entry.group, std::move(request), steady_clock::now() + milliseconds(timeout),
       [this, call, id](Result<Message> answer, bool) { OnThawed(call, id, std::move(answer)); }};
@@ -146,6 +147,7 @@ void Supervisor::OnThawed(Call call, const std::string& id, Result<Message> answ
     // A cold start made a new process of it; a thawed one is the same.
     if (!entry.ended) loop_.Unwatch(entry.sandbox.process.get());
     entry.ended = false;
+    entry.keep_saved = false;
     driver_.Ended(entry.sandbox);
     Status registered = Register(entry, std::move(*answer));
     if (registered)

@@ -105,9 +105,7 @@ void Manager::Impl::AdoptRow(store::SandboxRow row, bool running, const engine::
 void Manager::Impl::AdoptRunning(store::SandboxRow row) {
   auto record = MakeRecord(std::move(row), secret_);
   record->alarms = Alarms(/*fresh=*/false);
-  registry_.Add(record);
-  if (auto held = held_.find(record->row.id); held != held_.end())
-    OnHeld(record->row.id, true, held->second);
+  Show(record);
   if (!record->row.idempotency_key.empty())
     idempotency_.Restore(record->row.idempotency_key, record->row.request_hash, MakeInfo(*record));
   if (record->row.end_at <= Now())

@@ -157,7 +157,7 @@ Task<Result<Info>> Manager::Impl::Publish(std::shared_ptr<Record> record, Place&
     co_return Fail(Code::kUnavailable,
                    "the sandbox could not be recorded in the server's database");
   }
-  registry_.Add(record);
+  Show(record);
   if (auto exited = place->exited) {
     operations_.Spawn("exit", FinishAlone(TakeOut(id), EndingOf(*exited)));
     co_return Fail(Code::kUnavailable, "the sandbox ended while it was starting");

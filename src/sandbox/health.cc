@@ -19,6 +19,12 @@ void Manager::Impl::ReportUnresponsive(const std::string& id, std::string reason
   background_.Spawn("probe", Probe(record, std::move(reason)));
 }
 
+void Manager::Impl::Show(std::shared_ptr<Record> record) {
+  const std::string id = record->row.id;
+  registry_.Add(std::move(record));
+  if (auto held = held_.find(id); held != held_.end()) OnHeld(id, true, held->second);
+}
+
 bool Manager::Impl::StandsStill(const std::string& id) const {
   return held_.contains(id) || !turns_.Doing(id).empty();
 }
@@ -29,7 +35,7 @@ void Manager::Impl::OnHeld(const std::string& id, bool held, int64_t free_mb) {
   else
     held_.erase(id);
   auto record = registry_.Find(id);
-  if (!record) return;  // not adopted yet: then it is told again
+  if (!record) return;  // Show() tells
   record->route.held = held;
   StringMap fields{{"free_mb", std::to_string(free_mb)}};
   if (held) fields["reason"] = "host_disk_full";

@@ -164,7 +164,7 @@ struct Route {
   std::string traffic_token;
   bool allow_public_traffic = true;
   std::string mask_request_host;
-  bool held = false;  // it stands still until the host's disk has room
+  bool held = false;                    // it stands still until the host's disk has room
   std::set<uint16_t> https_ports = {};  // where TLS is spoken inside
   // SECURITY: ports where this server itself listens inside the sandbox (Manager::Listen), for the
   // sandbox's own processes: the gateway treats them as closed.

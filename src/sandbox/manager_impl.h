@@ -193,6 +193,7 @@ class Manager::Impl {
                               std::string as_requested_json);
   void OnBlocked(engine::Blocked blocked);
   void OnHeld(const std::string& id, bool held, int64_t free_mb);
+  void Show(std::shared_ptr<Record> record);  // it takes requests from now on
   Task<void> WriteBlocked(store::SandboxEvent event);
 
   // ---- pause.cc

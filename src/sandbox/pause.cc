@@ -35,6 +35,10 @@ Task<Status> Manager::Impl::Pause(std::string id, bool memory, std::string reaso
   }
   // What the operator wants saved is saved, whatever a key may keep.
   if (reason != "shutdown" && reason != "drain") CO_TRY(CheckPausedQuota(record->row.key_id));
+  if (held_.contains(id))
+    co_return Fail(Code::kUnavailable,
+                   "sandbox '{}' was not paused: it stands still until the server's disk has room",
+                   id);
 
   store::SandboxRow before = record->row;
   Detach(*record);
@@ -75,6 +79,8 @@ Task<Status> Manager::Impl::Pause(std::string id, bool memory, std::string reaso
 Task<void> Manager::Impl::PauseAtEnd(std::string id) {
   auto record = registry_.Find(id);
   if (!record) co_return;
+  if (held_.contains(id))  // no attempt: it will be saved when the disk has room
+    co_return expiry_.Set(id, std::chrono::floor<std::chrono::microseconds>(Now()) + kFirstRetry);
   // The last attempt saves what can be saved.
   bool memory = record->row.auto_pause_memory && record->failed_pauses + 1 < kMaxFailedPauses;
   Status paused = co_await Pause(id, memory, "timeout");
@@ -173,7 +179,7 @@ Task<void> Manager::Impl::RunOn(std::shared_ptr<Record> record, store::SandboxRo
   again->alarms = record->alarms;
   again->route.private_ports = std::move(record->route.private_ports);
   again->failed_pauses = record->failed_pauses;
-  registry_.Add(again);
+  Show(again);
   // At the end of its time PauseAtEnd() decides how long it goes on.
   if (reason != "timeout") expiry_.Set(id, again->row.end_at);
   co_await WriteEvent(MakeEvent(

@@ -364,6 +364,35 @@ TEST_F(PauseTest, AFailedPauseAtTheEndGivesMoreTime) {
   EXPECT_TRUE(Until([&] { return RowOf(id).state == "paused"; }));
 }
 
+TEST_F(PauseTest, WhatStandsStillForTheDiskIsPausedWhenThereIsRoom) {
+  StartServer();
+  std::string id = Make(With({.auto_pause = true}, 300s)).id;
+  engine_.on_held(id, true, 400);
+  EXPECT_TRUE(manager_->FindRoute(id)->held);
+  EXPECT_EQ(Pause(id).error().code(), Code::kUnavailable);
+  ASSERT_TRUE(Wait(manager_->SetTimeout("admin", id, 0s, false)));
+  EXPECT_TRUE(Until([&] { return Get(id).end_at <= Now(); }));
+  EXPECT_EQ(engine_.pauses, 0);
+  EXPECT_TRUE(manager_->FindRoute(id)->held) << "it was forgotten that it stands still";
+  EXPECT_EQ(EventTypes(id), (Types{"created", "held", "timeout_set"}));
+  engine_.on_held(id, false, 2000);
+  EXPECT_FALSE(manager_->FindRoute(id)->held);
+  EXPECT_TRUE(Pause(id));
+}
+
+TEST_F(PauseTest, WhatStandsStillBeforeItIsShownIsKnownToStandStill) {
+  StartServer();
+  std::string id = Make().id;
+  ASSERT_TRUE(Pause(id));
+  engine_.held = "resume";
+  auto resumed = Begin(manager_->Connect("admin", id, {.timeout = 60s}));
+  ASSERT_TRUE(Until([&] { return engine_.resumes == 1; }));
+  engine_.on_held(id, true, 400);
+  engine_.held = "";
+  ASSERT_TRUE(Until([&] { return resumed->has_value(); }));
+  EXPECT_TRUE(manager_->FindRoute(id)->held);
+}
+
 TEST_F(PauseTest, TheLastAttemptSavesTheFiles) {
   StartServer();
   engine_.pause_fails = Error(Code::kInternal, "no");

@@ -190,7 +190,7 @@ Task<Info> Manager::Impl::Reopen(std::shared_ptr<Record> record, store::SandboxR
   again->route.private_ports = std::move(record->route.private_ports);
   if (!paused_.contains(id)) co_return MakeInfo(*again);  // it was killed meanwhile
   paused_.erase(id);
-  registry_.Add(again);
+  Show(again);
   expiry_.Set(id, again->row.end_at);
   LogInfo("sandbox resumed", {{"sandbox", id}, {"reason", reason}, {"continued", continued}});
   co_return MakeInfo(*again);

@@ -91,7 +91,8 @@ def test_who_fills_the_disk_stands_still_and_nobody_else_notices(small):
         assert_error(rest.post(f"/sandboxes/{made['sandboxID']}/pause", {}), 503)
         assert_error(Envd(server, made).request("GET", "/health"), 503, "nearly full")
     assert_error(rest.post("/v2/sandboxes", {"templateID": "base", "timeout": 60}), 503)
-    assert beside.run("echo here")[0] == b"here\n"
+    # sync(2) of the host would wait for all that those two have not written yet.
+    assert beside.run("sync && echo here")[0] == b"here\n"
 
     # One is killed, the other goes on where it was, and both what it wrote and the neighbour's is whole.
     assert rest.kill(greedy[0]).status == 204
