@@ -107,7 +107,8 @@ Result<std::vector<sock_filter>> CompileArguments(bool nesting) {
   // Programs know machines where none are left.
   TRY(AddIf(context, SCMP_ACT_ERRNO(ENOMEM), "mmap",
             SCMP_A3_64(SCMP_CMP_MASKED_EQ, MAP_HUGETLB, MAP_HUGETLB)));
-  TRY(AddIf(context, SCMP_ACT_ERRNO(ENOMEM), "memfd_create",
+  // With this error Chromium finds out which flags there are: it tries all of them.
+  TRY(AddIf(context, SCMP_ACT_ERRNO(EINVAL), "memfd_create",
             SCMP_A1_64(SCMP_CMP_MASKED_EQ, MFD_HUGETLB, MFD_HUGETLB)));
   TRY(AddIf(context, SCMP_ACT_ERRNO(ENOMEM), "shmget",
             SCMP_A2_64(SCMP_CMP_MASKED_EQ, SHM_HUGETLB, SHM_HUGETLB)));

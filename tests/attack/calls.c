@@ -204,6 +204,7 @@ static void Huge(char** arguments) {
   CALL("mmap-1G", SYS_mmap, 0, 1 << 30, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | 30 << 26, -1, 0);
   CALL("mmap-high-bits", SYS_mmap, 0, 2 << 20, 3, 0x100040022, -1, 0);
   CALL("memfd", SYS_memfd_create, "huge", 4);
+  CALL("memfd-all-flags", SYS_memfd_create, "", 0xffffffff);
   CALL("shmget", SYS_shmget, 0, 2 << 20, 04000 | 01000 | 0600);
 }
 
