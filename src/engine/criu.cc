@@ -118,6 +118,9 @@ constexpr std::pair<std::string_view, std::string_view> kRefusals[] = {
     {"doesn't have a proper root mount", "something is mounted inside that cannot be saved"},
     {"unsupported id", "a file system is mounted inside that cannot be saved"},
     {"Can't lookup mount", "a process inside holds a file of a file system that is gone"},
+    // It gives such a file a name, and is led to another file system by a link that stands there.
+    {"Can't link remap", "a process inside holds a deleted file whose place is elsewhere now"},
+    {"Can't stat path", "a process inside holds a deleted file whose place is elsewhere now"},
     {"increase limit", "a process inside holds a deleted file that is too large"},
     {"Unsupported socket", "a process inside has a kind of socket that cannot be saved"},
     {"unsupported proto", "a process inside has a kind of socket that cannot be saved"},

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "engine/child.h"
 #include "engine/deleted_files.h"
+#include "engine/deleted_places.h"
 #include "engine/disk.h"
 #include "engine/layers.h"
 #include "engine/saved.h"
@@ -173,6 +174,7 @@ Status Saving::Dump(int images) const {
        HostMounts(host_.kernel_paths(), host_.config().nesting, HasCaBundle(record_.pid)))
     plan.external_mounts.push_back(mount.point);
   TRY(criu_->Dump(plan, deadline_));
+  TRY(CheckDeletedPlaces(images, record_.pid));
   // The last word: not all of them are seen before.
   return CountCopiedBytes(images) > MostDeletedBytes() ? TooMuchDeleted() : Status();
 }

@@ -112,14 +112,14 @@ def test_walls_stand_after_a_resume(server: CaissonServer, rest: Rest, calls: by
         rest.kill(made)
 
 
-# Keeps a file open whose name is gone and that has another one; where its name was stands a link.
+# Keeps a file open whose name is gone, and that may have another one; where its directory was stands a link.
 SWAPPED = """
 import signal
-top, target = args
+top, target, linked = args
 os.makedirs(top + "/d")
 fd = os.open(top + "/d/f", os.O_RDWR | os.O_CREAT)
 os.write(fd, b"content")
-os.link(top + "/d/f", top + "/other")
+if linked: os.link(top + "/d/f", top + "/other")
 os.unlink(top + "/d/f")
 os.rmdir(top + "/d")
 os.symlink(target, top + "/d")
@@ -138,20 +138,24 @@ print(json.dumps(child))
 
 
 @probe(43)
-def test_a_directory_that_became_a_link_leads_saving_nowhere(server: CaissonServer, rest: Rest, calls: bytes, world):
-    """Who saves a process gives such a file a name where it was. The place is in the sandbox, whatever it is now."""
-    for number, target in enumerate(("/etc", "../../../../../../tmp", str(server.data_dir), "/proc/1/root/etc")):
+@pytest.mark.parametrize("linked", [True, False], ids=["with another name", "without a name"])
+def test_a_directory_that_became_a_link_leads_saving_nowhere(server: CaissonServer, rest: Rest, calls: bytes, world,
+                                                             linked: bool):
+    """Who saves a process, or lets it go on, gives such a file a name where it was. The place is in the sandbox,
+    whatever it is now."""
+    targets = ("/etc", "/tmp", "../../../../../../tmp", str(server.data_dir), "/proc/1/root/etc")
+    for number, target in enumerate(targets):
         before = {place: sorted(os.listdir(place)) for place in ("/etc", server.data_dir)}
         made = rest.create(timeout=600)
         try:
             guest = Guest(server, made, "root", calls)
-            holder = guest.python(SWAPPED, f"/root/{number}", target)
+            holder = guest.python(SWAPPED, f"/root/{number}", target, linked)
             assert rest.post(f"/sandboxes/{made['sandboxID']}/pause", {}).status == 204, target
             guest = Guest(server, made, "root", calls)  # connecting resumes
             said = f"/root/{number}/said"
             assert guest.run(f"kill -USR1 {holder}; until [ -e {said} ]; do sleep 0.01; done; cat {said}").out == "content"
             assert {place: sorted(os.listdir(place)) for place in before} == before, target
-            assert not [name for name in os.listdir("/tmp") if name.startswith("link_remap")]
+            assert not [name for name in os.listdir("/tmp") if "link_remap" in name or "ghost" in name]
         finally:
             rest.kill(made)
 

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/testing.h"
 #include "engine/criu.h"
+#include "engine/deleted_places.h"
 #include "engine/image_pack.h"
 #include "engine/large_areas_image.h"
 #include "engine/protobuf_wire.h"
@@ -76,6 +77,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (auto splits = engine::FindLargeAreas(directory.get()))
     for (const engine::AreaSplit& split : *splits) fuzz::CheckSplit(split);
   (void)engine::ReadAreas(directory.get());
+  if (files->size() > 1)
+    if (auto places = engine::DeletedPlaces(files->front().second, files->back().second))
+      fuzz::Check(places->size() <= size, "more places than could be named");
   fuzz::ChangeTwice(folder.path(), directory.get());
   return 0;
 }
